@@ -47,8 +47,10 @@ typedef struct lk_push_request {
     size_t need_count;
     int32_t priority; /* -32768 to 32767: the greatest is claimed first; 0: the default */
     /* What happens to an item that is there already; not both. Neither: it stays as it is. */
-    bool again;    /* it is to be worked on once more: see lk_push_item() */
-    bool replaces; /* it is replaced while no claim has begun: see lk_push_item() */
+    bool again;      /* it is to be worked on once more: see lk_push_item() */
+    bool replaces;   /* it is replaced while no claim has begun: see lk_push_item() */
+    int64_t keep_ms; /* how long it is kept with its result once it is done; up to 366 days; 0: not.
+                        See lk_item_wait() */
 } lk_push_request;
 
 /*
@@ -194,6 +196,36 @@ LK_PUBLIC lk_outcome lk_done_many(lk_store *store, const char *queue, const char
                                   size_t count, const char *owner, uint64_t token,
                                   uint64_t *ret_done, lk_error *error);
 
+/* Zero the fields you do not set, and set `size`. */
+typedef struct lk_done_request {
+    size_t size; /* sizeof(lk_done_request) */
+    const char *queue;
+    const char *id;
+    const char *owner;
+    uint64_t token;     /* 0: any */
+    const void *result; /* up to LK_VALUE_MAX bytes, which take the place of the item's value if the
+                           item is kept; NULL: none */
+    size_t result_size;
+    int64_t keep_ms; /* as in lk_push_request; the longer of the two times counts */
+} lk_done_request;
+
+/*
+ * lk_done() with a result. The item is kept with it, in the state "done", for the time that its
+ * push or this request names; lk_item_get() returns it. Without any time the item is removed, and
+ * the result with it, as are those of an item that was cancelled, or pushed again. Outcomes as of
+ * lk_done(). A call that is repeated with its token leaves the result of the first one.
+ */
+LK_PUBLIC lk_outcome lk_done_item(lk_store *store, const lk_done_request *request, lk_error *error);
+
+/*
+ * Says how far the work on a claimed item is: up to 1024 bytes of any kind, which listings show. The
+ * last one is kept until the item's next claim, or until it is done. NULL: none any more. The claim
+ * stays as it is. Outcomes as of lk_done(). token 0: any.
+ */
+LK_PUBLIC lk_outcome lk_progress(lk_store *store, const char *queue, const char *id,
+                                 const char *owner, uint64_t token, const void *text,
+                                 size_t text_size, lk_error *error);
+
 /*
  * Gives an item back. It can be claimed again after `delay_ms` (0: at once; up to 366 days), in its
  * old place; or it is parked, if the claim's maximum of attempts is reached. Outcomes as of
@@ -278,11 +310,12 @@ typedef struct lk_item_info {
     char *owner; /* of the claim; NULL unless claimed */
     void *value; /* `value_size` bytes and a terminating 0; NULL: none */
     size_t value_size;
-    const char *state; /* "ready", "delayed", "claimed", "parked", "cancelled", "again"; static. The
-                          last two are claimed: "cancelled" is removed when its claim ends, "again"
-                          is ready then, or after a delay. It has the value of the last push */
+    const char *state; /* "ready", "delayed", "claimed", "parked", "cancelled", "again", "done";
+                          static. "cancelled" and "again" are claimed: the first is removed when its
+                          claim ends, the second is ready then, or after a delay. It has the value
+                          of the last push. One that is "done" has its result as its value */
     uint32_t attempts;
-    int64_t due_in_ms;     /* -1 unless delayed */
+    int64_t due_in_ms; /* until it can be claimed: -1 unless delayed; until it is forgotten: done */
     int64_t expires_in_ms; /* of the claim; -1 unless claimed */
     char **needs;          /* parts, as text */
     size_t need_count;
@@ -291,7 +324,9 @@ typedef struct lk_item_info {
     int32_t last_exit;
     char *last_error; /* ...and this: `last_error_size` bytes and a terminating 0; NULL: none */
     size_t last_error_size;
-    char *user; /* of a service with users: whose the claim's owner is; else NULL */
+    char *user;     /* of a service with users: whose the claim's owner is; else NULL */
+    char *progress; /* of the last claim: `progress_size` bytes and a terminating 0; NULL: none */
+    size_t progress_size;
 } lk_item_info;
 
 typedef struct lk_item_list {
@@ -304,6 +339,25 @@ LK_PUBLIC void lk_item_list_free(lk_item_list *list); /* accepts NULL */
 /* Lists all items of a queue, in any state. Returns LK_OK with *ret_list, also when it is empty. */
 LK_PUBLIC lk_outcome lk_items(lk_store *store, const char *queue, lk_item_list **ret_list,
                               lk_error *error);
+
+/*
+ * Finds one item. Returns LK_OK with *ret_list, which has it alone; LK_NONE: the queue has no such
+ * item, or it was done and its time is over.
+ */
+LK_PUBLIC lk_outcome lk_item_get(lk_store *store, const char *queue, const char *id,
+                                 lk_item_list **ret_list, lk_error *error);
+
+/*
+ * Waits until an item is done or parked. Blocks for wait_ms at most (0: looks once; LK_FOREVER),
+ * and while the store is unreachable. It looks again after pauses that grow from 10 to 500 ms.
+ * Returns LK_OK with *ret_list, which has the item alone, in the state "done", with its result as
+ * its value, or "parked"; LK_TIMEOUT: it is neither so far; LK_NONE: there is no such item: it was
+ * done and is not kept (any more), dropped or cancelled, or never was; LK_CANCELLED. For this the
+ * push names a keep_ms that is longer than the pauses.
+ */
+LK_PUBLIC lk_outcome lk_item_wait(lk_store *store, const char *queue, const char *id,
+                                  int64_t wait_ms, lk_cancel *cancel, lk_item_list **ret_list,
+                                  lk_error *error);
 
 /* Counts over the life of the store; those named `..._now` are numbers of items at this moment. */
 typedef struct lk_queue_stats {
@@ -318,6 +372,7 @@ typedef struct lk_queue_stats {
     uint64_t delayed_now;
     uint64_t claimed_now;
     uint64_t parked_now;
+    uint64_t done_now;       /* kept with their results */
     int64_t oldest_ready_ms; /* for how long the oldest of the ready ones has been; -1: none is */
 } lk_queue_stats;
 

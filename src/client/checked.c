@@ -372,7 +372,7 @@ static lk_outcome check_pushed_queue(const lk_store *store, const lk_push_reques
                                      struct lk_path *ret_queue, lk_error *error) {
     lk_outcome outcome = lk_checked_path(store, LK_CAN_WORK, request->queue, ret_queue, error);
 
-    return outcome == LK_OK && request->priority != 0
+    return outcome == LK_OK && (request->priority != 0 || request->keep_ms != 0)
                ? lk_store_check_can(store, LK_CAN_BATCHES, error)
                : outcome;
 }
@@ -407,6 +407,7 @@ lk_outcome lk_push_command(const lk_store *store, const lk_push_request *request
     push->needs = needs;
     push->need_count = known.need_count;
     push->priority = known.priority;
+    push->keep_ms = known.keep_ms;
     return lk_push_check(push, &item, error);
 }
 

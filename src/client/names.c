@@ -101,8 +101,9 @@ static lk_outcome read_parked(lk_store *store, const struct lk_path *queue,
 static lk_outcome read_items(lk_store *store, const struct lk_path *queue,
                              lk_item_list **ret_list) {
     const struct lk_patience patience = patience_of_names();
+    const struct lk_item_query query = {.queue = queue};
 
-    return store->engine->ops->items(store->engine, queue, &patience, ret_list, NULL);
+    return store->engine->ops->items(store->engine, &query, &patience, ret_list, NULL);
 }
 
 struct lk_names lk_names_items(lk_store *store, const char *queue, enum lk_names_of_items which) {

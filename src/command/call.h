@@ -46,6 +46,7 @@ struct lk_selection {
     uint64_t after;              /* EVENTS: after this number; 0: from now on. REVOKED: the
                                   * same of breaks; 0: some of the last */
     bool is_parked;              /* ITEMS: parked ones only */
+    struct lk_slice only_id;     /* ITEMS: the one with this id; empty: all; the draft's */
     struct lk_slice behind_path; /* QUEUES, VALUES, DOUBTS: in place of `behind`; the draft's */
 };
 

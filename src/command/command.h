@@ -44,6 +44,10 @@ enum lk_keyword {
     LK_WORD_AGAIN,
     LK_WORD_REPLACE,
     LK_WORD_PARKED,
+    LK_WORD_KEEP,
+    LK_WORD_RESULT,
+    LK_WORD_TEXT,
+    LK_WORD_ID,     /* of ITEMS: the one item */
     LK_WORD_CLAIMS, /* COUNT of a claim: how many items at most */
     LK_WORD_LIVE,   /* these five: bounds (R22) */
     LK_WORD_LIVE_PER_OWNER,

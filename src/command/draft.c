@@ -216,6 +216,7 @@ static struct lk_push push_of(const struct lk_draft *draft, const struct lk_path
         .priority = (int32_t)draft->priority,
         .needs = draft->needs,
         .need_count = draft->need_count,
+        .keep_ms = draft->keep_ms,
     };
 }
 
@@ -231,21 +232,30 @@ static struct lk_take take_of(const struct lk_draft *draft, const struct lk_path
     };
 }
 
-static struct lk_finish finish_of(const struct lk_draft *draft, const struct lk_path *queue) {
-    bool retries = (draft->command->keywords >> LK_WORD_DELAY & 1) != 0;
+/* What a command says of a claimed item is told by the words that only it has. */
+static enum lk_finish_kind finish_kind_of(const struct lk_command_spec *command) {
+    if ((command->keywords >> LK_WORD_DELAY & 1) != 0) {
+        return LK_FINISH_RETRY;
+    }
+    return (command->keywords >> LK_WORD_TEXT & 1) != 0 ? LK_FINISH_PROGRESS : LK_FINISH_DONE;
+}
 
+static struct lk_finish finish_of(const struct lk_draft *draft, const struct lk_path *queue) {
     return (struct lk_finish){
         .queue = *queue,
         .id = draft->ids[0],
         .owner = draft->owner,
         .token = (uint64_t)draft->token,
-        .kind = retries ? LK_FINISH_RETRY : LK_FINISH_DONE,
+        .kind = finish_kind_of(draft->command),
         .delay_ms = draft->delay_ms,
         .is_uncounted = draft->is_uncounted,
         .parks = draft->parks,
         .failure = {.has_exit = is_given(draft, LK_WORD_EXIT),
                     .exit_code = (int32_t)draft->exit_code,
                     .text = draft->error_text},
+        .result = draft->result,
+        .keep_ms = draft->keep_ms,
+        .progress = draft->progress,
     };
 }
 
@@ -302,6 +312,9 @@ static lk_outcome parse_command(struct lk_draft *draft, const struct lk_path *pa
         break;
     case LK_COMMAND_FINISH:
         command->finish = finish_of(draft, path);
+        if (draft->id_count > 1 && is_given(draft, LK_WORD_RESULT)) {
+            return lk_error_set(error, LK_INVALID, "R16: a result is that of one item");
+        }
         break;
     case LK_COMMAND_UNPARK:
         command->unpark = (struct lk_unpark){.queue = *path, .id = draft->ids[0]};
@@ -356,11 +369,15 @@ static lk_outcome parse_selection(const struct lk_draft *draft, const struct lk_
         .count = (size_t)draft->count,
         .after = (uint64_t)draft->after,
         .is_parked = draft->is_parked,
+        .only_id = draft->only_id,
     };
 
     if (draft->command->kind == LK_CALL_QUEUES || draft->command->kind == LK_CALL_VALUES
         || draft->command->kind == LK_CALL_DOUBTS) {
         return parse_path_cursor(draft->cursor, &selection, ret_selection, error);
+    }
+    if (draft->is_parked && is_given(draft, LK_WORD_ID)) {
+        return lk_error_set(error, LK_INVALID, "ITEMS lists the parked items or one, not both");
     }
     if (draft->cursor.size > 0 && !parse_cursor(draft->cursor, &selection.behind)) {
         return lk_error_set(error, LK_INVALID, "invalid cursor");

@@ -39,10 +39,14 @@ struct lk_draft {
     struct lk_slice by;
     struct lk_slice cursor;
     struct lk_slice error_text; /* why an item is given back */
+    struct lk_slice result;     /* of an item that is done */
+    struct lk_slice progress;   /* of an item that is claimed */
+    struct lk_slice only_id;    /* of ITEMS */
     int64_t ttl_ms;
     int64_t until_ms;
     int64_t wait_ms;
     int64_t delay_ms;
+    int64_t keep_ms;
     int64_t token;
     int64_t max_attempts;
     int64_t ask_number;

@@ -46,13 +46,13 @@ static void search_audit(const struct lk_reply_context *context, const struct lk
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-struct parked_search {
+struct item_search {
     const struct lk_model *model;
     struct lk_page *page;
 };
 
-static bool add_parked(void *context, lk_item_ref item) {
-    struct parked_search *search = context;
+static bool add_item(void *context, lk_item_ref item) {
+    struct item_search *search = context;
     struct lk_page *page = search->page;
     struct lk_standing standing = {.ticket = lk_model_item_sequence(search->model, item)};
 
@@ -64,13 +64,26 @@ static bool add_parked(void *context, lk_item_ref item) {
     return !page->has_more;
 }
 
+static void add_only(const struct lk_reply_context *context, const struct lk_reply *reply,
+                     struct lk_page *page) {
+    struct item_search search = {.model = reply->model, .page = page};
+    lk_item_ref item =
+        lk_model_item(reply->model, &context->selection.path, context->selection.only_id);
+
+    if (item != 0) {
+        (void)add_item(&search, item);
+    }
+}
+
 static void find_items(const struct lk_reply_context *context, const struct lk_reply *reply,
                        struct lk_page *page) {
-    struct parked_search search = {.model = reply->model, .page = page};
+    struct item_search search = {.model = reply->model, .page = page};
 
     if (context->selection.is_parked) {
-        lk_model_each_parked(reply->model, &context->selection.path, page->behind.ticket,
-                             add_parked, &search);
+        lk_model_each_parked(reply->model, &context->selection.path, page->behind.ticket, add_item,
+                             &search);
+    } else if (context->selection.only_id.size > 0) {
+        add_only(context, reply, page);
     } else {
         lk_model_page_items(reply->model, &context->selection.path, page);
     }

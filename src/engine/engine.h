@@ -353,6 +353,12 @@ struct lk_value_query {
     size_t max;                   /* values in one answer, at least 1 */
 };
 
+/* R16: which items. */
+struct lk_item_query {
+    const struct lk_path *queue;
+    struct lk_slice id; /* the one with this id; empty: all */
+};
+
 /* R16: which parked items. */
 struct lk_parked_query {
     const struct lk_path *queue;
@@ -575,7 +581,7 @@ struct lk_engine_ops {
                          lk_error *error);
 
     /* R16. Both NULL: it keeps no work. */
-    lk_outcome (*items)(struct lk_engine *engine, const struct lk_path *queue,
+    lk_outcome (*items)(struct lk_engine *engine, const struct lk_item_query *query,
                         const struct lk_patience *patience, lk_item_list **ret_list,
                         lk_error *error);
     lk_outcome (*stats)(struct lk_engine *engine, const struct lk_path *queue,

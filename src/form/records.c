@@ -230,7 +230,7 @@ static const struct lk_field claim_fields[] = {
 FORM(claim, lk_claim_info, claim_fields, .queue = NULL);
 
 static const char *const item_states[] = {"ready",     "delayed", "claimed", "parked",
-                                          "cancelled", "again",   NULL};
+                                          "cancelled", "again",   "done",    NULL};
 
 static bool has_found(const void *record) {
     return ((const lk_push_result *)record)->was != NULL;
@@ -257,6 +257,7 @@ static const struct lk_field item_fields[] = {
     {FIELD(lk_item_info, priority, SIGNED, IF_ANY)},
     {LIST("last_exit", lk_item_info, last_exit, has_last_exit, SIGNED, IF_ANY)},
     {LIST("last_error", lk_item_info, last_error, last_error_size, VALUE, IF_ANY)},
+    {LIST("progress", lk_item_info, progress, progress_size, VALUE, IF_ANY)},
     {.name = NULL},
 };
 FORM(item, lk_item_info, item_fields, .due_in_ms = -1, .expires_in_ms = -1);
@@ -273,6 +274,7 @@ static const struct lk_field stats_fields[] = {
     {FIELD(lk_queue_stats, delayed_now, COUNT, ALWAYS)},
     {FIELD(lk_queue_stats, claimed_now, COUNT, ALWAYS)},
     {FIELD(lk_queue_stats, parked_now, COUNT, ALWAYS)},
+    {FIELD(lk_queue_stats, done_now, COUNT, ALWAYS)},
     {FIELD(lk_queue_stats, oldest_ready_ms, NUMBER, IF_KNOWN)},
     {.name = NULL},
 };

@@ -13,6 +13,7 @@
 #include "model/order.h"
 #include "model/storage.h"
 #include "model/tree.h"
+#include "model/work.h"
 
 enum { FREQUENT = 16 }; /* one in so many requests */
 
@@ -280,6 +281,9 @@ static bool append_request(void *context, lk_id request) {
 static bool append_item(void *context, lk_id item) {
     struct search *search = context;
 
+    if (lk_item_present(search->model, lk_item_at(search->model, item)->node) == 0) {
+        return true;
+    }
     return append(search->page,
                   (struct lk_standing){.ticket = lk_item_at(search->model, item)->sequence}, item);
 }

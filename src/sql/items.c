@@ -21,6 +21,8 @@ enum {
     COLUMN_LAST_ERROR,
     COLUMN_DUE_UNIX,
     COLUMN_IS_HEAD,
+    COLUMN_KEEP,
+    COLUMN_PROGRESS,
     COLUMN_BYTES,       /* LK_SQL_ITEMS_OF and LK_SQL_ITEMS_LOAD only */
     COLUMN_VALUE_BYTES, /* ... as well */
     COLUMN_QUEUE,       /* LK_SQL_ITEMS_LOAD only */
@@ -29,6 +31,7 @@ enum {
 static const char *const state_texts[] = {
     [LK_ITEM_READY] = "ready",   [LK_ITEM_DELAYED] = "delayed",     [LK_ITEM_CLAIMED] = "claimed",
     [LK_ITEM_PARKED] = "parked", [LK_ITEM_CANCELLED] = "cancelled", [LK_ITEM_AGAIN] = "again",
+    [LK_ITEM_DONE] = "done",
 };
 enum { STATES = sizeof state_texts / sizeof state_texts[0] };
 
@@ -82,6 +85,19 @@ static bool decode_failure(sqlite3_stmt *statement, struct lk_sql_item *item) {
     return true;
 }
 
+static bool decode_progress(sqlite3_stmt *statement, struct lk_sql_item *item) {
+    struct lk_slice text = lk_sql_column_bytes(statement, COLUMN_PROGRESS);
+
+    item->record.progress = (struct lk_slice){item->progress_text, text.size};
+    if (text.size > sizeof item->progress_text) {
+        return false;
+    }
+    if (text.size > 0) {
+        memcpy(item->progress_text, text.bytes, text.size);
+    }
+    return true;
+}
+
 /* Returns what is wrong with the row, or NULL. */
 static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
                                struct lk_sql_item *item) {
@@ -111,6 +127,9 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
     if (!decode_failure(statement, item)) {
         return "the text of its failure is too long";
     }
+    if (!decode_progress(statement, item)) {
+        return "the text of its progress is too long";
+    }
     if (needs.size > sizeof item->needs_text) {
         return "it needs too much";
     }
@@ -129,6 +148,7 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
     record->attempts = (uint32_t)attempts;
     record->was_lost = sqlite3_column_int(statement, COLUMN_WAS_LOST) != 0;
     record->is_head = sqlite3_column_int(statement, COLUMN_IS_HEAD) != 0;
+    record->keep_ms = sqlite3_column_int64(statement, COLUMN_KEEP);
     record->claim = 0;
     record->value = (struct lk_slice){NULL, 0};
     return record->due_us > INT64_MAX / 4 ? "it is due too late" : NULL;
@@ -208,14 +228,18 @@ static int prepare_change(struct lk_sql *sql, enum lk_sql_statement which,
     return code;
 }
 
+static void bind_if_any(sqlite3_stmt *statement, int at, struct lk_slice bytes) {
+    if (bytes.size > 0) {
+        (void)lk_sql_bind_bytes(statement, at, bytes);
+    }
+}
+
 /* What is not given is NULL. */
 static void bind_failure(sqlite3_stmt *statement, int at, const struct lk_item_failure *failure) {
     if (failure->has_exit) {
         (void)lk_sql_bind_integer(statement, at, failure->exit_code);
     }
-    if (failure->text.size > 0) {
-        (void)lk_sql_bind_bytes(statement, at + 1, failure->text);
-    }
+    bind_if_any(statement, at + 1, failure->text);
 }
 
 static int add_strict_needs(struct lk_sql *sql, const struct lk_item_record *record) {
@@ -257,6 +281,8 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
     }
     bind_failure(statement, 12, &record->last_failure);
     (void)lk_sql_bind_integer(statement, 14, record->is_head);
+    (void)lk_sql_bind_integer(statement, 15, record->keep_ms);
+    bind_if_any(statement, 16, record->progress);
     code = lk_sql_run(statement);
     if (code == SQLITE_OK) {
         code = add_strict_needs(sql, record);
@@ -280,6 +306,7 @@ int lk_sql_item_save(struct lk_sql *sql, const struct lk_item_record *record, in
     }
     bind_failure(statement, 8, &record->last_failure);
     (void)lk_sql_bind_integer(statement, 10, record->is_head);
+    bind_if_any(statement, 11, record->progress);
     return lk_sql_run(statement);
 }
 
@@ -330,6 +357,24 @@ int lk_sql_item_value_load(struct lk_sql *sql, struct lk_slice queue, struct lk_
     }
     code = lk_sql_done(statement, code);
     return code == SQLITE_OK && bytes.size == 0 ? SQLITE_EMPTY : code;
+}
+
+int lk_sql_items_forget(struct lk_sql *sql, int64_t now_us, int max) {
+    static const enum lk_sql_statement statements[] = {LK_SQL_DONE_VALUES_FORGET,
+                                                       LK_SQL_DONE_FORGET};
+    int code = SQLITE_OK;
+
+    for (size_t i = 0; i < 2 && code == SQLITE_OK; i++) {
+        sqlite3_stmt *statement;
+
+        code = lk_sql_statement(sql, statements[i], &statement);
+        if (code == SQLITE_OK) {
+            (void)lk_sql_bind_integer(statement, 1, now_us);
+            (void)lk_sql_bind_integer(statement, 2, max);
+            code = lk_sql_run(statement);
+        }
+    }
+    return code;
 }
 
 /* ---- the items of a queue -------------------------------------------------------------------- */
@@ -409,6 +454,14 @@ int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_i
     }
     (void)lk_sql_bind_text(statement, 1, queue);
     return walk(sql, statement, queue, item, visit, context);
+}
+
+int lk_sql_items_each_of(struct lk_sql *sql, struct lk_slice queue, struct lk_slice id,
+                         struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = prepare_item(sql, LK_SQL_ITEM_OF, queue, id, &statement);
+
+    return code == SQLITE_OK ? walk(sql, statement, queue, item, visit, context) : code;
 }
 
 int lk_sql_items_each_anywhere(struct lk_sql *sql, enum lk_sql_depth depth,
@@ -593,6 +646,7 @@ int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, const struct l
                        struct lk_queue_counts *counts) {
     uint64_t by_state[STATES] = {0};
     uint64_t due = 0;
+    uint64_t over = 0;
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_QUEUE_COUNT, &statement);
 
@@ -609,6 +663,7 @@ int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, const struct l
         }
         by_state[state] = count_column(statement, 1);
         due = count_column(statement, 2);
+        over = count_column(statement, 3);
     }
     code = lk_sql_done(statement, code);
     if (code == SQLITE_OK) {
@@ -617,6 +672,7 @@ int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, const struct l
         counts->claimed =
             by_state[LK_ITEM_CLAIMED] + by_state[LK_ITEM_CANCELLED] + by_state[LK_ITEM_AGAIN];
         counts->parked_now = by_state[LK_ITEM_PARKED];
+        counts->done_now = by_state[LK_ITEM_DONE] - over;
         code = find_oldest(sql, queue, times, &counts->oldest_ready_us);
     }
     return code;

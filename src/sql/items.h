@@ -22,6 +22,7 @@ struct lk_sql_item {
     char id[LK_SEGMENT_BYTES_MAX];
     char needs_text[LK_SQL_NEEDS_TEXT_MAX];
     char failure_text[LK_FAILURE_BYTES_MAX];
+    char progress_text[LK_FAILURE_BYTES_MAX];
 };
 
 /* Parses the text of an item's needs, which is borrowed. false: it does not contain parts. */
@@ -41,7 +42,10 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
 int lk_sql_strict_is_taken(struct lk_sql *sql, struct lk_slice queue, const struct lk_path *path,
                            bool *ret_taken);
 
-/* Saves what can change: state, due, attempts, was_lost, is_head, last_failure. */
+/* Forgets up to `max` items of any queue that are done, and whose time is over. */
+int lk_sql_items_forget(struct lk_sql *sql, int64_t now_us, int max);
+
+/* Saves what can change: state, due, attempts, was_lost, is_head, last_failure, progress. */
 int lk_sql_item_save(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us);
 int lk_sql_item_delete(struct lk_sql *sql, const struct lk_item_record *record);
 
@@ -78,6 +82,9 @@ int lk_sql_items_each_parked(struct lk_sql *sql, struct lk_slice queue, uint64_t
                              struct lk_sql_item *item, lk_sql_visit_item *visit, void *context);
 
 /* All items of a queue, in no particular order, with their values. */
+/* The same of the one with this id. */
+int lk_sql_items_each_of(struct lk_sql *sql, struct lk_slice queue, struct lk_slice id,
+                         struct lk_sql_item *item, lk_sql_visit_item *visit, void *context);
 int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_item *item,
                       lk_sql_visit_item *visit, void *context);
 

@@ -27,18 +27,24 @@ static struct lk_row row_of_value(const struct lk_model *model, const struct lk_
     return row;
 }
 
+/* Whether the value and the needs of an item that was there are others now. */
+static bool has_other_value(enum lk_change_kind kind, enum lk_item_state state) {
+    return kind == LK_CHANGE_ITEM_REPLACED
+           || (kind == LK_CHANGE_ITEM_DONE && state == LK_ITEM_DONE);
+}
+
 static struct lk_row row_of_item(const struct lk_model *model, const struct lk_change *change,
                                  const struct lk_times *times, struct lk_item_record *room) {
     struct lk_row row = {.kind = LK_ROW_ITEM};
 
     lk_model_item_record(model, change->item, room);
-    if (change->kind == LK_CHANGE_ITEM_PUSHED || change->kind == LK_CHANGE_ITEM_REPLACED) {
+    if (change->kind == LK_CHANGE_ITEM_PUSHED || has_other_value(change->kind, room->state)) {
         row.kind = LK_ROW_ITEM_NEW;
-        row.item.replaces = change->kind == LK_CHANGE_ITEM_REPLACED;
+        row.item.replaces = change->kind != LK_CHANGE_ITEM_PUSHED;
     } else if (room->state == LK_ITEM_GONE) { /* by this change, or by a later one of the step */
         row.kind = LK_ROW_ITEM_GONE;
     }
-    if (row.kind != LK_ROW_ITEM_NEW) { /* only a push changes them: they are not copied again */
+    if (row.kind != LK_ROW_ITEM_NEW) { /* they are as they were, and not copied again */
         room->value = (struct lk_slice){NULL, 0};
         room->need_count = 0;
     }

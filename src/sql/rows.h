@@ -39,7 +39,8 @@ enum lk_row_kind {
     LK_ROW_VALUE_DOUBT,  /* .value.path */
     LK_ROW_VALUE_GONE,   /* .value.path */
     LK_ROW_ITEM_NEW,     /* .item, with its value and needs; in place of one with its id */
-    LK_ROW_ITEM,         /* .item: state, due_us, attempts, was_lost, is_head, last_failure */
+    LK_ROW_ITEM,         /* .item: state, due_us, attempts, was_lost, is_head, last_failure,
+                            progress */
     LK_ROW_ITEM_GONE,    /* .item: queue and id */
     LK_ROW_QUEUE,        /* .queue */
     LK_ROW_QUEUE_GONE,   /* .queue.path */

@@ -112,8 +112,9 @@ CREATE TABLE lk_item (
     id          TEXT    NOT NULL,
     sequence    INTEGER NOT NULL, -- in its queue: the smaller, the older
     state       TEXT    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
-                                                  'cancelled', 'again')),
-    due_us      INTEGER NOT NULL, -- of what is delayed, or claimed and pushed again
+                                                  'cancelled', 'again', 'done')),
+    due_us      INTEGER NOT NULL, -- of what is delayed, or claimed and pushed again; of what is done:
+                                  -- when it is forgotten
     due_unix_us INTEGER NOT NULL, -- the same, by the wall clock at that time; of what is ready: since
                                   -- when; 0: since it was pushed
     attempts    INTEGER NOT NULL, -- claims so far
@@ -123,6 +124,8 @@ CREATE TABLE lk_item (
     priority    INTEGER NOT NULL DEFAULT 0, -- the greatest is claimed first
     last_exit   INTEGER, -- of the last retry that told one: the exit code
     last_error  BLOB,    -- ... and its error text
+    keep_ms     INTEGER NOT NULL DEFAULT 0, -- for how long, once it is done; 0: not at all
+    progress    BLOB,    -- of its last claim
     behind      INTEGER NOT NULL DEFAULT 0, -- ready, and not the first that needs the same; or
                                             -- another one that needs the same is the head
     value_bytes INTEGER, -- how many its value has, so that a lost one is found; NULL: no value
@@ -133,6 +136,7 @@ CREATE INDEX lk_item_by_state ON lk_item (queue, state, behind, priority DESC, s
 CREATE INDEX lk_item_by_needs ON lk_item (queue, needs, priority DESC, sequence)
     WHERE state = 'ready' AND needs <> '';
 CREATE INDEX lk_item_by_due ON lk_item (queue, due_us) WHERE state = 'delayed';
+CREATE INDEX lk_item_done ON lk_item (due_us) WHERE state = 'done';
 CREATE INDEX lk_item_parked ON lk_item (queue, sequence) WHERE state = 'parked';
 CREATE INDEX lk_item_head ON lk_item (queue, needs) WHERE is_head;
 

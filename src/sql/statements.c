@@ -8,7 +8,11 @@
 /* Those of decode_item() in items.c, and of decode_counts(). */
 #define ITEM_COLUMNS                                                                               \
     "id, sequence, state, due_us, attempts, was_lost, needs, priority, last_exit, last_error,"     \
-    " due_unix_us, is_head"
+    " due_unix_us, is_head, keep_ms, progress"
+/* Items that are done, and whose time is over. */
+#define DONE_AND_OVER                                                                              \
+    "SELECT number FROM lk_item WHERE state = 'done' AND due_us <= ?1 ORDER BY due_us, number"     \
+    " LIMIT ?2"
 #define QUEUE_COLUMNS "pushed, duplicates, claims, steals, done, retried, parked, path"
 
 /* Queries of lines, with their index, or without where there is none yet (lines.h). */
@@ -270,7 +274,9 @@ static const char *const texts[] = {
     [LK_SQL_QUEUE_DELETE] = "DELETE FROM lk_queue WHERE path = ?1",
     [LK_SQL_QUEUE_COUNT] = "SELECT state, count(*),"
                            " (SELECT count(*) FROM lk_item AS late WHERE late.queue = ?1"
-                           "  AND late.state = 'delayed' AND late.due_us <= ?2)"
+                           "  AND late.state = 'delayed' AND late.due_us <= ?2),"
+                           " (SELECT count(*) FROM lk_item AS over WHERE over.queue = ?1"
+                           "  AND over.state = 'done' AND over.due_us <= ?2)"
                            " FROM lk_item WHERE queue = ?1 GROUP BY state",
     /* An index has all that the first part reads. */
     [LK_SQL_QUEUE_OLDEST] = "SELECT (SELECT min(ifnull(nullif(due_unix_us, 0), sequence)) - ?3"
@@ -291,16 +297,19 @@ static const char *const texts[] = {
     [LK_SQL_ITEM_LOAD] = "SELECT " ITEM_COLUMNS " FROM lk_item WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEM_ADD] =
         "INSERT INTO lk_item (queue, id, state, due_us, due_unix_us, attempts, was_lost, sequence,"
-        " needs, priority, value_bytes, last_exit, last_error, is_head)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        " needs, priority, value_bytes, last_exit, last_error, is_head, keep_ms,"
+        " progress)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
     [LK_SQL_ITEM_SAVE] = "UPDATE lk_item SET state = ?3, due_us = ?4, due_unix_us = ?5,"
                          " attempts = ?6, was_lost = ?7, last_exit = ?8, last_error = ?9,"
-                         " is_head = ?10 WHERE queue = ?1 AND id = ?2",
+                         " is_head = ?10, progress = ?11 WHERE queue = ?1 AND id = ?2",
     [LK_SQL_STRICT_NEED_ADD] = "REPLACE INTO lk_strict_need (item, path, queue, is_head)"
                                " SELECT number, ?3, queue, is_head FROM lk_item"
                                " WHERE queue = ?1 AND id = ?2",
     [LK_SQL_HEAD_FIND] = "SELECT 1 FROM lk_strict_need"
                          " WHERE queue = ?1 AND path = ?2 AND is_head",
+    [LK_SQL_DONE_VALUES_FORGET] = "DELETE FROM lk_item_value WHERE item IN (" DONE_AND_OVER ")",
+    [LK_SQL_DONE_FORGET] = "DELETE FROM lk_item WHERE number IN (" DONE_AND_OVER ")",
     [LK_SQL_ITEM_DELETE] = "DELETE FROM lk_item WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEM_VALUE_LOAD] = "SELECT bytes, value_bytes"
                                " FROM lk_item LEFT JOIN lk_item_value ON item = number"
@@ -319,13 +328,16 @@ static const char *const texts[] = {
                             " ORDER BY sequence",
     [LK_SQL_ITEMS_OF] = "SELECT " ITEM_COLUMNS ", bytes, value_bytes"
                         " FROM lk_item LEFT JOIN lk_item_value ON item = number WHERE queue = ?1",
+    [LK_SQL_ITEM_OF] = "SELECT " ITEM_COLUMNS ", bytes, value_bytes"
+                       " FROM lk_item LEFT JOIN lk_item_value ON item = number"
+                       " WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEMS_LOAD_HEADS] = "SELECT " ITEM_COLUMNS ", NULL, NULL, queue FROM lk_item",
     [LK_SQL_ITEMS_LOAD] = "SELECT " ITEM_COLUMNS ", bytes, value_bytes, queue"
                           " FROM lk_item LEFT JOIN lk_item_value ON item = number",
     /* By the wall clock, but not later than by the former clock. */
     [LK_SQL_ITEMS_MOVE] = "UPDATE lk_item SET due_us ="
                           " ?1 + max(0, min(due_unix_us - ?2, due_us - ?3))"
-                          " WHERE state IN ('delayed', 'again')",
+                          " WHERE state IN ('delayed', 'again', 'done')",
 
     [LK_SQL_ROOTS_GREATEST] = "SELECT ifnull(max(last_draw), 0) FROM lk_root",
     [LK_SQL_DONE_ROW_ADD] = "INSERT OR IGNORE INTO lk_done_row (queue, id) VALUES (?1, ?2)",

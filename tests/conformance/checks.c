@@ -170,9 +170,9 @@ static bool keep_read(struct words *words, struct check *check, struct complaint
 
 /* What is counted of a queue (R16). */
 static bool is_counted(const char *word) {
-    static const char *const counts[] = {"pushed",      "duplicates",  "claims",    "steals",
-                                         "done",        "retried",     "parked",    "ready-now",
-                                         "delayed-now", "claimed-now", "parked-now"};
+    static const char *const counts[] = {"pushed",      "duplicates",  "claims",     "steals",
+                                         "done",        "retried",     "parked",     "ready-now",
+                                         "delayed-now", "claimed-now", "parked-now", "done-now"};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (strcmp(word, counts[i]) == 0) {
             return true;
@@ -273,6 +273,12 @@ static bool error_read(struct words *words, struct check *check, struct complain
     return words_accept(words, "none") || name_read(words, "an error", &check->text, complaint);
 }
 
+/* progress TEXT | progress none */
+static bool progress_read(struct words *words, struct check *check, struct complaint *complaint) {
+    check->kind = CHECK_PROGRESS;
+    return words_accept(words, "none") || name_read(words, "a progress", &check->text, complaint);
+}
+
 /* oldest D | oldest none */
 static bool oldest_read(struct words *words, struct check *check, struct complaint *complaint) {
     check->kind = CHECK_OLDEST;
@@ -325,6 +331,9 @@ static bool check_read(struct arena *arena, struct words *words, struct check *r
     }
     if (words_accept(words, "exit")) {
         return exit_read(words, ret_check, complaint);
+    }
+    if (words_accept(words, "progress")) {
+        return progress_read(words, ret_check, complaint);
     }
     if (words_accept(words, "error")) {
         return error_read(words, ret_check, complaint);

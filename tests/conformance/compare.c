@@ -298,15 +298,14 @@ static bool compare_exit(const struct check *check, const struct observation *ob
     return !is_expected || compare_number("exit", check->number, observation->exit_code, complaint);
 }
 
-static bool compare_error(const struct check *check, const struct observation *observation,
-                          struct complaint *complaint) {
-    if ((check->text == NULL) != (observation->last_error == NULL)) {
-        return complain(complaint, "error: expected %.100s, got %.100s",
-                        check->text != NULL ? check->text : "none",
-                        observation->last_error != NULL ? observation->last_error : "none");
+/* A text that may be absent. */
+static bool compare_optional(const char *what, const struct check *check, const char *said,
+                             struct complaint *complaint) {
+    if ((check->text == NULL) != (said == NULL)) {
+        return complain(complaint, "%s: expected %.100s, got %.100s", what,
+                        check->text != NULL ? check->text : "none", said != NULL ? said : "none");
     }
-    return check->text == NULL
-           || compare_text("error", check->text, observation->last_error, complaint);
+    return check->text == NULL || compare_text(what, check->text, said, complaint);
 }
 
 static bool compare_oldest(const struct check *check, const struct observation *observation,
@@ -345,6 +344,7 @@ static bool compare_counted(const struct check *check, const struct observation 
         {"delayed-now", stats->delayed_now},
         {"claimed-now", stats->claimed_now},
         {"parked-now", stats->parked_now},
+        {"done-now", stats->done_now},
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (strcmp(check->text, counts[i].name) == 0) {
@@ -393,7 +393,9 @@ static bool compare_work(const struct comparison *comparison, const struct obser
     case CHECK_EXIT:
         return compare_exit(check, observation, complaint);
     case CHECK_ERROR:
-        return compare_error(check, observation, complaint);
+        return compare_optional("error", check, observation->last_error, complaint);
+    case CHECK_PROGRESS:
+        return compare_optional("progress", check, observation->progress, complaint);
     case CHECK_NEEDS:
         return compare_needs(check, observation, complaint);
     case CHECK_DUE_WITHIN:

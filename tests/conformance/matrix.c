@@ -58,7 +58,8 @@ static bool is_batch(const struct step *step) {
     const struct step_options *options = &step->options;
     return step->kind == STEP_DROP || step->kind == STEP_QUEUES || step->part_count > 1
            || options->priority != 0 || options->most != 0 || options->all || options->exit_said
-           || options->error != NULL;
+           || options->error != NULL || options->keep_ms != 0 || step->kind == STEP_TELL
+           || (step->kind == STEP_DONE && options->with != NULL);
 }
 
 unsigned step_needs(const struct step *step) {
@@ -85,6 +86,7 @@ unsigned step_needs(const struct step *step) {
     case STEP_PUSH:
     case STEP_DONE:
     case STEP_RETRY:
+    case STEP_TELL:
     case STEP_UNPARK:
     case STEP_DROP:
     case STEP_CLAIM:

@@ -65,6 +65,7 @@ struct observation {
     bool has_exit;
     int32_t exit_code;
     const char *last_error;      /* NULL: none */
+    const char *progress;        /* the same */
     const lk_queue_stats *stats; /* NULL: none */
 };
 

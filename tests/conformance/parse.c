@@ -96,6 +96,9 @@ static bool several_option_read(struct words *words, struct step_options *option
         options->replacing = true;
         return true;
     }
+    if (words_accept(words, "keep")) {
+        return duration_read(words, &options->keep_ms, complaint);
+    }
     if (words_accept(words, "parking")) {
         options->parks = true;
         return true;
@@ -235,7 +238,7 @@ static bool call_read(struct arena *arena, struct words *words, struct step *ste
         {"pushes", STEP_PUSH, NULL},    {"claims", STEP_CLAIM, NULL},
         {"finishes", STEP_DONE, NULL},  {"retries", STEP_RETRY, NULL},
         {"unparks", STEP_UNPARK, NULL}, {"drops", STEP_DROP, NULL},
-        {"removes", STEP_REMOVE, NULL},
+        {"removes", STEP_REMOVE, NULL}, {"tells", STEP_TELL, NULL},
     };
     if (!name_read(words, "an owner", &step->owner, complaint)) {
         return false;

@@ -409,6 +409,7 @@ static bool play_step(struct playback *playback, const struct step *step,
     case STEP_PUSH:
     case STEP_DONE:
     case STEP_RETRY:
+    case STEP_TELL:
     case STEP_UNPARK:
     case STEP_DROP:
     case STEP_REMOVE:

@@ -72,6 +72,7 @@ enum check_kind {
     CHECK_PRIORITY,   /* of an item */
     CHECK_EXIT,       /* of an item; relation DRAW_NONE: there is none */
     CHECK_ERROR,      /* of an item; NULL: there is none */
+    CHECK_PROGRESS,   /* the same */
     CHECK_COUNTED,    /* a count of a queue, by its name */
     CHECK_OLDEST,     /* of the ready items: at least so old; relation DRAW_NONE: there is none */
     CHECK_KEEP_TOKEN,
@@ -138,6 +139,7 @@ enum step_kind {
     STEP_UNPARK, /* or, with `all`, QUEUE */
     STEP_DROP,   /* likewise */
     STEP_REMOVE, /* lk_cancel_item() */
+    STEP_TELL,   /* lk_progress() */
     STEP_CLAIM,  /* or QUEUE */
     STEP_ITEMS,
     STEP_COUNTS,
@@ -180,6 +182,7 @@ struct step_options {
     const char *error; /* retries; NULL: unsaid */
     bool again;        /* watch: from where it was; pushes: an item that exists, too */
     bool replacing;    /* pushes */
+    int64_t keep_ms;   /* pushes, finishes; 0: unsaid */
 };
 
 struct step {

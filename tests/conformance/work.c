@@ -103,6 +103,7 @@ lk_push_request push_request_of(const struct playback *playback, const struct st
         .priority = (int32_t)options->priority,
         .again = options->again,
         .replaces = options->replacing,
+        .keep_ms = stretched(options->keep_ms, playback->stretch),
     };
 }
 
@@ -204,7 +205,30 @@ static lk_outcome retry(const struct playback *playback, const struct step *step
     return lk_retry_failed(store, &request, error);
 }
 
-/* done, retry, unpark */
+static lk_outcome done(const struct playback *playback, const struct step *step, lk_store *store,
+                       const struct item_name *name, uint64_t token, lk_error *error) {
+    const char *result = step->options.with;
+    const lk_done_request request = {
+        .size = sizeof request,
+        .queue = name->queue,
+        .id = name->id,
+        .owner = playback_owner(playback, step->owner),
+        .token = token,
+        .result = result,
+        .result_size = result != NULL ? strlen(result) : 0,
+        .keep_ms = stretched(step->options.keep_ms, playback->stretch),
+    };
+    return lk_done_item(store, &request, error);
+}
+
+static lk_outcome tell(const struct playback *playback, const struct step *step, lk_store *store,
+                       const struct item_name *name, uint64_t token, lk_error *error) {
+    const char *text = step->options.with;
+    return lk_progress(store, name->queue, name->id, playback_owner(playback, step->owner), token,
+                       text, text != NULL ? strlen(text) : 0, error);
+}
+
+/* done, progress, retry, unpark */
 static bool play_finish(struct playback *playback, const struct step *step, lk_store *store,
                         struct complaint *complaint) {
     const char *owner = playback_owner(playback, step->owner);
@@ -220,7 +244,10 @@ static bool play_finish(struct playback *playback, const struct step *step, lk_s
     }
     switch (step->kind) {
     case STEP_DONE:
-        observation.outcome = lk_done(store, name.queue, name.id, owner, token, &error);
+        observation.outcome = done(playback, step, store, &name, token, &error);
+        break;
+    case STEP_TELL:
+        observation.outcome = tell(playback, step, store, &name, token, &error);
         break;
     case STEP_RETRY:
         observation.outcome = retry(playback, step, store, &name, token, &error);
@@ -229,7 +256,7 @@ static bool play_finish(struct playback *playback, const struct step *step, lk_s
         observation.outcome = lk_unpark(store, name.queue, name.id, &error);
         break;
     }
-    if (observation.outcome == LK_OK && step->kind != STEP_UNPARK) {
+    if (observation.outcome == LK_OK && (step->kind == STEP_DONE || step->kind == STEP_RETRY)) {
         claim_forget_promise(playback, owner, step->parts[0]);
         item_promise_due(playback, step, step->parts[0], called_us);
     }
@@ -254,7 +281,8 @@ static bool compare_item(struct playback *playback, const lk_item_info *item,
                                       .priority = item->priority,
                                       .has_exit = item->has_last_exit,
                                       .exit_code = item->last_exit,
-                                      .last_error = item->last_error};
+                                      .last_error = item->last_error,
+                                      .progress = item->progress};
     if (strcmp(item->id, expected->part) != 0 || strcmp(item->state, expected->state) != 0
         || strcmp(owner, expected_owner != NULL ? expected_owner : "no owner") != 0) {
         return complain(complaint, "expected %s %s, got %s %s by %s", expected->part,
@@ -277,6 +305,39 @@ static bool compare_items(struct playback *playback, const struct step *step,
     return true;
 }
 
+/* What is read of one item is what was listed of it; of a missing one nothing. */
+static bool get_listed(lk_store *store, const char *queue, const lk_item_info *item,
+                       struct complaint *complaint) {
+    lk_item_list *list = NULL;
+    lk_error error = {0};
+    lk_outcome outcome = lk_item_get(store, queue, item->id, &list, &error);
+    bool is_same = outcome == LK_OK && list->count == 1 && strcmp(list->items[0].id, item->id) == 0
+                   && strcmp(list->items[0].state, item->state) == 0
+                   && list->items[0].value_size == item->value_size
+                   && list->items[0].attempts == item->attempts;
+    lk_item_list_free(list);
+    return is_same
+           || complain(complaint, "%s by itself: %s %.200s", item->id, lk_outcome_name(outcome),
+                       error.text);
+}
+
+static bool get_each(lk_store *store, const char *queue, const lk_item_list *list,
+                     struct complaint *complaint) {
+    lk_item_list *found = NULL;
+    lk_outcome outcome = lk_item_get(store, queue, "no-such-item", &found, NULL);
+
+    lk_item_list_free(found);
+    if (outcome != LK_NONE) {
+        return complain(complaint, "an item that is not there: %s", lk_outcome_name(outcome));
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (!get_listed(store, queue, &list->items[i], complaint)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool play_items(struct playback *playback, const struct step *step, lk_store *store,
                        struct complaint *complaint) {
     lk_item_list *list = NULL;
@@ -285,7 +346,9 @@ static bool play_items(struct playback *playback, const struct step *step, lk_st
 
     observation.outcome = lk_items(store, step->parts[0], &list, &error);
     bool as_expected = playback_compare(playback, step, &observation, complaint)
-                       && (list == NULL || compare_items(playback, step, list, complaint));
+                       && (list == NULL
+                           || (compare_items(playback, step, list, complaint)
+                               && get_each(store, step->parts[0], list, complaint)));
     lk_item_list_free(list);
     return as_expected;
 }

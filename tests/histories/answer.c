@@ -274,16 +274,17 @@ const char *look_at_queue(struct history *history, struct lk_engine *engine, con
     lk_queue_stats stats;
     lk_queue_stats expected_counts;
     struct lk_path queue;
+    const struct lk_item_query query = {.queue = &queue};
     lk_error error = {.text = ""};
     const char *difference;
 
     (void)lk_path_parse(lk_slice_of(text), &queue, NULL);
-    if (engine->ops->items(engine, &queue, &patience, &list, &error) != LK_OK
+    if (engine->ops->items(engine, &query, &patience, &list, &error) != LK_OK
         || engine->ops->stats(engine, &queue, LK_STATS_WHOLE, &patience, &stats, &error) != LK_OK) {
         lk_item_list_free(list);
         return failed(history, "what is said of a queue", &error);
     }
-    (void)lk_items_from_model(history->model, &history->times, &queue, &expected);
+    (void)lk_items_from_model(history->model, &history->times, &query, &expected);
     expected_counts = expected_stats(history, &queue, expected);
     difference = compare_items(list, expected);
     if (difference == NULL) {

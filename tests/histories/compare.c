@@ -161,6 +161,9 @@ static const char *compare_item(const lk_item_info *a, const lk_item_info *b) {
         || !is_same_bytes(a->last_error, a->last_error_size, b->last_error, b->last_error_size)) {
         return "an item's last failure";
     }
+    if (!is_same_bytes(a->progress, a->progress_size, b->progress, b->progress_size)) {
+        return "an item's progress";
+    }
     if (a->need_count != b->need_count) {
         return "an item's needs";
     }
@@ -261,7 +264,8 @@ static const char *parked_differ(const struct history *history, struct lk_engine
     size_t parked = 0;
     bool is_same = true;
 
-    (void)lk_items_from_model(history->model, &history->times, queue, &all);
+    (void)lk_items_from_model(history->model, &history->times,
+                              &(struct lk_item_query){.queue = queue}, &all);
     do {
         lk_item_list *page = NULL;
         lk_error error;

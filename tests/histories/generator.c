@@ -250,7 +250,8 @@ static void aim_at_claim(struct generator *generator) {
     struct lk_path queue;
 
     (void)lk_path_parse(lk_slice_of(move->queue), &queue, NULL);
-    if (lk_items_from_model(generator->history->model, &generator->history->times, &queue, &list)
+    if (lk_items_from_model(generator->history->model, &generator->history->times,
+                            &(struct lk_item_query){.queue = &queue}, &list)
         != LK_OK) {
         test_die("no memory for a list");
     }
@@ -261,6 +262,20 @@ static void aim_at_claim(struct generator *generator) {
         }
     }
     lk_item_list_free(list);
+}
+
+/* How long a result is kept; mostly not at all. */
+static int64_t some_keep_ms(struct generator *generator) {
+    return has_batches(generator) && chance(generator, 25) ? between(generator, 1, 1500) : 0;
+}
+
+static enum lk_finish_kind some_finish(struct generator *generator) {
+    int64_t dice = between(generator, 1, 100);
+
+    if (dice > 90 && has_batches(generator)) {
+        return LK_FINISH_PROGRESS;
+    }
+    return dice <= 55 ? LK_FINISH_DONE : LK_FINISH_RETRY;
 }
 
 static void make_push(struct generator *generator) {
@@ -287,6 +302,7 @@ static void make_push(struct generator *generator) {
     if (chance(generator, 40)) {
         move->push = chance(generator, 70) ? LK_PUSH_AGAIN : LK_PUSH_REPLACE;
     }
+    move->keep_ms = some_keep_ms(generator);
 }
 
 static void make_take(struct generator *generator) {
@@ -309,15 +325,21 @@ static void make_finish(struct generator *generator) {
     move->kind = LK_COMMAND_FINISH;
     aim_at_claim(generator);
     move->token = some_token(generator);
-    move->finish = chance(generator, 60) ? LK_FINISH_DONE : LK_FINISH_RETRY;
+    move->finish = some_finish(generator);
     move->delay_ms =
-        move->finish == LK_FINISH_DONE || chance(generator, 50) ? 0 : between(generator, 1, 1000);
+        move->finish != LK_FINISH_RETRY || chance(generator, 50) ? 0 : between(generator, 1, 1000);
     move->is_uncounted = move->finish == LK_FINISH_RETRY && chance(generator, 25);
     move->parks = move->finish == LK_FINISH_RETRY && move->delay_ms == 0 && chance(generator, 20);
     if (has_batches(generator) && move->finish == LK_FINISH_RETRY) {
         move->has_exit = chance(generator, 40);
         move->exit_code = move->has_exit ? (int32_t)between(generator, -1, 2) : 0;
         COPY(move->failure, chance(generator, 40) ? "it \xff\n failed" : "");
+    }
+    if (move->finish == LK_FINISH_DONE) {
+        move->keep_ms = some_keep_ms(generator);
+        make_value(generator);
+    } else if (move->finish == LK_FINISH_PROGRESS) {
+        make_value(generator);
     }
 }
 

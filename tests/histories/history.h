@@ -103,6 +103,7 @@ struct move {
 
     enum lk_finish_kind finish;
     int64_t delay_ms;
+    int64_t keep_ms; /* of a push, and of LK_FINISH_DONE, whose result is `value` */
     int32_t priority;
     enum lk_push_kind push;
     bool is_uncounted; /* these five: LK_FINISH_RETRY */

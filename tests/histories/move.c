@@ -60,10 +60,12 @@ void move_print(const struct move *move) {
     print_flag("deletes", move->deletes);
     print_flag("at_once", move->at_once);
     print_flag("cancels", move->cancels);
-    if (move->finish == LK_FINISH_RETRY) {
-        (void)printf(", .finish = LK_FINISH_RETRY");
+    if (move->finish != LK_FINISH_DONE) {
+        (void)printf(", .finish = %s",
+                     move->finish == LK_FINISH_RETRY ? "LK_FINISH_RETRY" : "LK_FINISH_PROGRESS");
     }
     print_number("delay_ms", move->delay_ms);
+    print_number("keep_ms", move->keep_ms);
     print_number("priority", move->priority);
     if (move->push != LK_PUSH_NEW) {
         (void)printf(", .push = %s",
@@ -214,6 +216,7 @@ static void build_work(const struct history *history, const struct move *move, u
             .needs = history->parts.parts,
             .need_count = history->parts.count,
             .priority = move->priority,
+            .keep_ms = move->keep_ms,
         };
     } else if (move->kind == LK_COMMAND_TAKE) {
         build_take(history, move, &command->take);
@@ -231,6 +234,12 @@ static void build_work(const struct history *history, const struct move *move, u
                         .exit_code = move->exit_code,
                         .text = lk_slice_of(move->failure)},
         };
+        if (move->finish == LK_FINISH_DONE) {
+            command->finish.result = lk_slice_of(move->value);
+            command->finish.keep_ms = move->keep_ms;
+        } else if (move->finish == LK_FINISH_PROGRESS) {
+            command->finish.progress = lk_slice_of(move->value);
+        }
     } else if (move->kind == LK_COMMAND_DROP) {
         command->drop = (struct lk_drop){
             .queue = history->queue, .id = lk_slice_of(move->id), .only_parked = move->only_parked};

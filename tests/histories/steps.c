@@ -279,7 +279,8 @@ static const char *end_where_shared(struct history *history, const lk_claim_info
     lk_item_list *items = NULL;
     bool has_drawn = has_drawn_more(history, claim->queue, claim->token);
 
-    (void)lk_items_from_model(history->model, &history->times, &history->queue, &items);
+    (void)lk_items_from_model(history->model, &history->times,
+                              &(struct lk_item_query){.queue = &history->queue}, &items);
     for (size_t i = 0; i < items->count; i++) {
         const lk_item_info *item = &items->items[i];
         for (size_t k = 0; strcmp(item->id, claim->id) == 0 && k < item->need_count; k++) {

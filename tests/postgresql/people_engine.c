@@ -263,12 +263,12 @@ static lk_outcome values(struct lk_engine *engine, const struct lk_value_query *
     return real->ops->values(real, query, patience, ret_list, error);
 }
 
-static lk_outcome items(struct lk_engine *engine, const struct lk_path *queue,
+static lk_outcome items(struct lk_engine *engine, const struct lk_item_query *query,
                         const struct lk_patience *patience, lk_item_list **ret_list,
                         lk_error *error) {
     struct lk_engine *real = committed(engine);
 
-    return real->ops->items(real, queue, patience, ret_list, error);
+    return real->ops->items(real, query, patience, ret_list, error);
 }
 
 static lk_outcome stats(struct lk_engine *engine, const struct lk_path *queue,

@@ -201,8 +201,10 @@ static lk_item_list *items_of(struct testcase *testcase, const char *queue) {
     lk_item_list *list = NULL;
     lk_error error;
 
-    assert_int_equal(
-        testcase->engine->ops->items(testcase->engine, &path, &patience, &list, &error), LK_OK);
+    assert_int_equal(testcase->engine->ops->items(testcase->engine,
+                                                  &(struct lk_item_query){.queue = &path},
+                                                  &patience, &list, &error),
+                     LK_OK);
     return list;
 }
 

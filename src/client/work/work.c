@@ -110,6 +110,41 @@ lk_outcome lk_done_row(lk_store *store, const char *queue, const lk_work_table *
     return finish(store, &text.source, path, id, owner, &done, error);
 }
 
+/* A store that does not decide on several items together keeps no results and no progress. */
+static lk_outcome check_can_keep(const lk_store *store, lk_error *error) {
+    return lk_store_check_can(store, LK_CAN_BATCHES, error);
+}
+
+lk_outcome lk_done_item(lk_store *store, const lk_done_request *request, lk_error *error) {
+    lk_done_request known;
+    struct lk_finish done = {.kind = LK_FINISH_DONE};
+    lk_outcome outcome = lk_checked_copy(&known, sizeof known, request, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_checked_value(known.result, known.result_size, error);
+    }
+    if (outcome == LK_OK && (known.keep_ms != 0 || known.result != NULL)) {
+        outcome = check_can_keep(store, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    done.token = known.token;
+    done.result = (struct lk_slice){known.result, known.result != NULL ? known.result_size : 0};
+    done.keep_ms = known.keep_ms;
+    return finish(store, NULL, known.queue, known.id, known.owner, &done, error);
+}
+
+lk_outcome lk_progress(lk_store *store, const char *queue, const char *id, const char *owner,
+                       uint64_t token, const void *text, size_t text_size, lk_error *error) {
+    const struct lk_finish progress = {.kind = LK_FINISH_PROGRESS,
+                                       .token = token,
+                                       .progress = {text, text != NULL ? text_size : 0}};
+    lk_outcome outcome = check_can_keep(store, error);
+
+    return outcome == LK_OK ? finish(store, NULL, queue, id, owner, &progress, error) : outcome;
+}
+
 lk_outcome lk_retry(lk_store *store, const char *queue, const char *id, const char *owner,
                     uint64_t token, int64_t delay_ms, lk_error *error) {
     const struct lk_finish retry = {.kind = LK_FINISH_RETRY, .token = token, .delay_ms = delay_ms};
@@ -163,10 +198,11 @@ lk_outcome lk_unpark(lk_store *store, const char *queue, const char *id, lk_erro
 lk_outcome lk_items(lk_store *store, const char *queue, lk_item_list **ret_list, lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_path path;
+    const struct lk_item_query query = {.queue = &path};
     lk_outcome outcome = lk_checked_path(store, LK_CAN_WORK, queue, &path, error);
 
     return outcome == LK_OK
-               ? store->engine->ops->items(store->engine, &path, &patience, ret_list, error)
+               ? store->engine->ops->items(store->engine, &query, &patience, ret_list, error)
                : outcome;
 }
 

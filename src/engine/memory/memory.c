@@ -288,12 +288,12 @@ static lk_outcome values(struct lk_engine *engine, const struct lk_value_query *
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-static lk_outcome items(struct lk_engine *engine, const struct lk_path *queue,
+static lk_outcome items(struct lk_engine *engine, const struct lk_item_query *query,
                         const struct lk_patience *patience, lk_item_list **ret_list,
                         lk_error *error) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
     struct lk_times times = lk_memory_lock(store);
-    lk_outcome outcome = lk_items_from_model(store->model, &times, queue, ret_list);
+    lk_outcome outcome = lk_items_from_model(store->model, &times, query, ret_list);
 
     (void)patience;
     pthread_mutex_unlock(&store->mutex);

@@ -282,7 +282,7 @@ lk_outcome lk_procedures_value_get(struct lk_engine *engine, const struct lk_pat
 lk_outcome lk_procedures_values(struct lk_engine *engine, const struct lk_value_query *query,
                                 const struct lk_patience *patience, lk_value_list **ret_list,
                                 lk_error *error);
-lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_item_query *query,
                                const struct lk_patience *patience, lk_item_list **ret_list,
                                lk_error *error);
 lk_outcome lk_procedures_table_announce(struct lk_engine *engine, const struct lk_source *source,

@@ -116,14 +116,14 @@ static bool add_items(lk_item_list *list, const struct lk_rows *rows) {
     return is_whole;
 }
 
-lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_item_query *query,
                                const struct lk_patience *patience, lk_item_list **ret_list,
                                lk_error *error) {
     struct lk_rows *rows = NULL;
     lk_item_list *list;
     bool is_whole;
-    lk_outcome outcome =
-        lk_procedures_read(lk_procedures_of(engine), "lk_items_of", queue, patience, &rows, error);
+    lk_outcome outcome = lk_procedures_read(lk_procedures_of(engine), "lk_items_of", query->queue,
+                                            patience, &rows, error);
 
     if (outcome != LK_OK) {
         return outcome;

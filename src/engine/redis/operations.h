@@ -52,7 +52,7 @@ int64_t lk_redis_work_query_us(struct lk_redis *store, const struct lk_wait_curs
 
 /* ---- work_queries.c ---- */
 
-lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_item_query *query,
                           const struct lk_patience *patience, lk_item_list **ret_list,
                           lk_error *error);
 lk_outcome lk_redis_stats(struct lk_engine *engine, const struct lk_path *queue,

@@ -86,7 +86,7 @@ static lk_outcome read_items(redisReply *reply, lk_item_list **ret_list, lk_erro
     return lk_error_clear(error, LK_OK);
 }
 
-lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_item_query *query,
                           const struct lk_patience *patience, lk_item_list **ret_list,
                           lk_error *error) {
     struct lk_redis *store = lk_redis_of(engine);
@@ -94,8 +94,8 @@ lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_path *queue,
     redisReply *reply;
     lk_outcome outcome;
 
-    lk_redis_call_begin(store, "items", queue, false, &call);
-    lk_redis_call_add(&call, (struct lk_slice){queue->bytes, queue->size});
+    lk_redis_call_begin(store, "items", query->queue, false, &call);
+    lk_redis_call_add(&call, (struct lk_slice){query->queue->bytes, query->queue->size});
     call.is_repeatable = true;
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome == LK_OK) {

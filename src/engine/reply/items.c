@@ -5,6 +5,7 @@
 
 #include "base/minmax.h"
 #include "base/text.h"
+#include "engine/engine.h"
 #include "engine/reply/reply.h"
 #include "engine/reply/reserve.h"
 
@@ -18,6 +19,7 @@ static void item_done(lk_item_info *item) {
     free(item->user);
     free(item->value);
     free(item->last_error);
+    free(item->progress);
 }
 
 void lk_item_list_free(lk_item_list *list) {
@@ -69,8 +71,8 @@ static bool fill_needs(const struct lk_item_record *record, lk_item_info *item) 
 
 static const char *const state_names[] = {
     [LK_ITEM_READY] = "ready",         [LK_ITEM_DELAYED] = "delayed", [LK_ITEM_CLAIMED] = "claimed",
-    [LK_ITEM_PARKED] = "parked",       [LK_ITEM_AGAIN] = "again",     [LK_ITEM_GONE] = "done",
-    [LK_ITEM_CANCELLED] = "cancelled",
+    [LK_ITEM_PARKED] = "parked",       [LK_ITEM_AGAIN] = "again",     [LK_ITEM_DONE] = "done",
+    [LK_ITEM_CANCELLED] = "cancelled", [LK_ITEM_GONE] = "gone",
 };
 
 const char *lk_item_state_name(enum lk_item_state state) {
@@ -105,6 +107,14 @@ static bool fill_failure(const struct lk_item_failure *failure, lk_item_info *it
     return failure->text.size == 0 || item->last_error != NULL;
 }
 
+static bool fill_progress(struct lk_slice progress, lk_item_info *item) {
+    if (progress.size > 0) {
+        item->progress = lk_text_copy(progress);
+        item->progress_size = progress.size;
+    }
+    return progress.size == 0 || item->progress != NULL;
+}
+
 static bool fill_item(const struct lk_item_record *record, const struct lk_record *claim,
                       const struct lk_times *times, lk_item_info *item) {
     item->id = lk_text_copy(record->id);
@@ -113,7 +123,7 @@ static bool fill_item(const struct lk_item_record *record, const struct lk_recor
     item->priority = record->priority;
     item->due_in_ms = -1;
     item->expires_in_ms = -1;
-    if (record->state == LK_ITEM_DELAYED) {
+    if (record->state == LK_ITEM_DELAYED || record->state == LK_ITEM_DONE) {
         item->due_in_ms = (record->due_us - times->now_us + 999) / 1000;
     }
     if (claim != NULL) {
@@ -126,7 +136,7 @@ static bool fill_item(const struct lk_item_record *record, const struct lk_recor
     }
     return item->id != NULL && (claim == NULL || item->owner != NULL)
            && (record->value.size == 0 || item->value != NULL) && fill_needs(record, item)
-           && fill_failure(&record->last_failure, item);
+           && fill_failure(&record->last_failure, item) && fill_progress(record->progress, item);
 }
 
 bool lk_item_list_add(lk_item_list *list, const struct lk_item_record *record,
@@ -168,14 +178,19 @@ static bool tell(void *context, lk_item_ref ref) {
 }
 
 lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_times *times,
-                               const struct lk_path *queue, lk_item_list **ret_list) {
+                               const struct lk_item_query *query, lk_item_list **ret_list) {
     struct telling telling = {.model = model, .times = times, .is_complete = true};
+    lk_item_ref item = query->id.size > 0 ? lk_model_item(model, query->queue, query->id) : 0;
 
     telling.list = lk_item_list_new();
     if (telling.list == NULL) {
         return LK_INTERNAL;
     }
-    lk_model_each_item(model, queue, tell, &telling);
+    if (item != 0) {
+        (void)tell(&telling, item);
+    } else if (query->id.size == 0) {
+        lk_model_each_item(model, query->queue, tell, &telling);
+    }
     if (!telling.is_complete) {
         lk_item_list_free(telling.list);
         return LK_INTERNAL;
@@ -230,6 +245,7 @@ void lk_stats_from_counts(const struct lk_queue_counts *counts, int64_t now_us,
         .delayed_now = counts->delayed,
         .claimed_now = counts->claimed,
         .parked_now = counts->parked_now,
+        .done_now = counts->done_now,
         .oldest_ready_ms = has_ready ? lk_max(now_us - counts->oldest_ready_us, 0) / 1000 : -1,
     };
 }

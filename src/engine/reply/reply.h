@@ -177,9 +177,11 @@ enum lk_item_state lk_item_state_of(struct lk_slice name);
 /* The result of a push. */
 lk_push_result lk_pushed_of(const struct lk_answer *answer);
 
-/* The items of a queue, oldest first. LK_OK, or LK_INTERNAL when memory is exhausted. */
+struct lk_item_query; /* engine/engine.h */
+
+/* The items of a query, oldest first. LK_OK, or LK_INTERNAL when memory is exhausted. */
 lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_times *times,
-                               const struct lk_path *queue, lk_item_list **ret_list);
+                               const struct lk_item_query *query, lk_item_list **ret_list);
 
 /*
  * The same by hand, for an engine that reads its rows itself: appends one item; `claim` is the

@@ -167,6 +167,7 @@ struct lk_paged {
     const struct lk_form *form; /* of each record */
     int64_t count;              /* of records in a page */
     const char *keyword;        /* behind the path; NULL: none */
+    struct lk_slice word;       /* that follows the keyword; empty: none */
     bool was_whole; /* services of older versions have no pages of it, and answer in one piece */
 };
 

@@ -52,6 +52,9 @@ static lk_outcome request(struct lk_service *service, const struct lk_paged *pag
     if (paged->keyword != NULL) {
         lk_builder_add_text(&builder, paged->keyword);
     }
+    if (paged->word.size > 0) {
+        lk_builder_add(&builder, paged->word);
+    }
     if (is_paged) {
         lk_builder_add_number(&builder, "COUNT", paged->count);
     }

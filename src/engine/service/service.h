@@ -89,7 +89,7 @@ lk_outcome lk_service_value_get(struct lk_engine *engine, const struct lk_path *
 lk_outcome lk_service_values(struct lk_engine *engine, const struct lk_value_query *query,
                              const struct lk_patience *patience, lk_value_list **ret_list,
                              lk_error *error);
-lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_item_query *query,
                             const struct lk_patience *patience, lk_item_list **ret_list,
                             lk_error *error);
 lk_outcome lk_service_stats(struct lk_engine *engine, const struct lk_path *queue,

@@ -113,6 +113,7 @@ void lk_service_add_push(struct lk_builder *builder, const struct lk_push *push)
     if (push->kind != LK_PUSH_NEW) {
         lk_builder_add_text(builder, push->kind == LK_PUSH_AGAIN ? "AGAIN" : "REPLACE");
     }
+    lk_builder_add_number_if_any(builder, "KEEP", push->keep_ms);
 }
 
 lk_outcome lk_service_push(struct lk_service *service, const struct lk_push *push,
@@ -236,8 +237,20 @@ void lk_service_recall_steal(struct lk_service *service, const struct lk_take *t
 
 /* ---- ending claims --------------------------------------------------------------------------- */
 
+static const char *finish_name(enum lk_finish_kind kind) {
+    switch (kind) {
+    case LK_FINISH_DONE:
+        return "DONE";
+    case LK_FINISH_RETRY:
+        return "RETRY";
+    case LK_FINISH_PROGRESS:
+    default:
+        return "PROGRESS";
+    }
+}
+
 void lk_service_add_finish(struct lk_builder *builder, const struct lk_finish *finish) {
-    lk_builder_add_text(builder, finish->kind == LK_FINISH_DONE ? "DONE" : "RETRY");
+    lk_builder_add_text(builder, finish_name(finish->kind));
     lk_builder_add_path(builder, &finish->queue);
     lk_builder_add(builder, finish->id);
     lk_builder_add_pair(builder, "OWNER", finish->owner);
@@ -255,6 +268,13 @@ void lk_service_add_finish(struct lk_builder *builder, const struct lk_finish *f
     if (finish->parks) {
         lk_builder_add_text(builder, "PARK");
     }
+    if (finish->result.size > 0) {
+        lk_builder_add_pair(builder, "RESULT", finish->result);
+    }
+    lk_builder_add_number_if_any(builder, "KEEP", finish->keep_ms);
+    if (finish->progress.size > 0) {
+        lk_builder_add_pair(builder, "TEXT", finish->progress);
+    }
 }
 
 lk_outcome lk_service_finish(struct lk_service *service, const struct lk_finish *finish,
@@ -262,9 +282,11 @@ lk_outcome lk_service_finish(struct lk_service *service, const struct lk_finish 
     struct lk_builder builder = {.count = 0};
 
     lk_service_add_finish(&builder, finish);
-    return lk_service_call_for_outcome(
-        service, &builder, finish->token != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_AGAIN_UNLESS_LOST,
-        patience, &decision->error);
+    return lk_service_call_for_outcome(service, &builder,
+                                       finish->token != 0 || finish->kind == LK_FINISH_PROGRESS
+                                           ? LK_SERVICE_AGAIN
+                                           : LK_SERVICE_AGAIN_UNLESS_LOST,
+                                       patience, &decision->error);
 }
 
 void lk_service_add_unpark(struct lk_builder *builder, const struct lk_unpark *unpark) {
@@ -302,13 +324,15 @@ lk_outcome lk_service_unpark(struct lk_service *service, const struct lk_unpark 
 
 /* ---- looking at work ------------------------------------------------------------------------- */
 
-lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_item_query *query,
                             const struct lk_patience *patience, lk_item_list **ret_list,
                             lk_error *error) {
-    static const struct lk_paged paged = {.command = "ITEMS",
-                                          .add_path = lk_builder_add_path,
-                                          .form = &lk_form_of_item,
-                                          .count = PAGE_ITEMS};
+    const struct lk_paged paged = {.command = "ITEMS",
+                                   .add_path = lk_builder_add_path,
+                                   .form = &lk_form_of_item,
+                                   .count = PAGE_ITEMS,
+                                   .keyword = query->id.size > 0 ? "ID" : NULL,
+                                   .word = query->id};
     lk_item_list *list = lk_item_list_new();
     struct lk_records records = {.items = NULL};
     lk_outcome outcome;
@@ -316,8 +340,8 @@ lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_path *queu
     if (list == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the items");
     }
-    outcome =
-        lk_service_read_pages(lk_service_of(engine), &paged, queue, patience, &records, error);
+    outcome = lk_service_read_pages(lk_service_of(engine), &paged, query->queue, patience, &records,
+                                    error);
     list->items = records.items;
     list->count = records.count;
     if (outcome == LK_OK) {

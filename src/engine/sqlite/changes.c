@@ -144,6 +144,9 @@ int lk_changes_upkeep(struct lk_sqlite_transaction *transaction, uint64_t draw) 
     code = lk_sql_ended_sweep(sql, transaction->times.now_us - LK_ENDED_MEMORY_US,
                               LK_SQLITE_SWEEP_ENDED);
     if (code == SQLITE_OK) {
+        code = lk_sql_items_forget(sql, transaction->times.now_us, LK_SQLITE_SWEEP_DONE);
+    }
+    if (code == SQLITE_OK) {
         code = lk_sqlite_events_upkeep(transaction);
     }
     if (code != SQLITE_OK || draw % LK_SQLITE_UPKEEP_EVERY != 0) {

@@ -360,6 +360,23 @@ int lk_closure_load_queue(struct lk_closure *closure, struct lk_sqlite_transacti
     return code == SQLITE_OK ? lk_closure_follow(closure) : code;
 }
 
+/* One that the queue does not have costs nothing more. */
+int lk_closure_load_item(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
+                         const struct lk_command *command, const struct lk_path *queue,
+                         struct lk_slice id) {
+    struct lk_sqlite *store = transaction->store;
+    int code = begin(closure, transaction, command);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_items_each_of(&store->sql, lk_closure_fetch_slice(queue), id, &store->item,
+                                    add_item, closure);
+    }
+    if (code == SQLITE_OK && closure->item.path.size > 0) {
+        code = lk_closure_fetch_above(closure, lk_closure_fetch_slice(&closure->item.path));
+    }
+    return code == SQLITE_OK ? lk_closure_follow(closure) : code;
+}
+
 int lk_closure_load_value(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
                           const struct lk_command *command, const struct lk_path *path) {
     int code = lk_closure_load(closure, transaction, command, path);

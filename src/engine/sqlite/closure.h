@@ -56,9 +56,12 @@ int lk_closure_load_overdue(struct lk_closure *closure, struct lk_sqlite_transac
                             const struct lk_command *command, const struct lk_path *queue,
                             int elsewhere);
 
-/* The same for a LK_COMMAND_TICK after which the queue's items will be listed. */
+/* The same for a LK_COMMAND_TICK after which the queue's items, or one of them, will be listed. */
 int lk_closure_load_queue(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
                           const struct lk_command *command, const struct lk_path *queue);
+int lk_closure_load_item(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
+                         const struct lk_command *command, const struct lk_path *queue,
+                         struct lk_slice id);
 
 /* The same for a LK_COMMAND_TICK after which the value at the path will be read. */
 int lk_closure_load_value(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,

@@ -30,6 +30,7 @@ enum {
     LK_SQLITE_ENDED_MAX = 65536,       /* ended tokens kept (R3), give or take one upkeep's worth */
     LK_SQLITE_SWEEP_EVERY = 16,        /* one in so many writing transactions sweeps ended tokens */
     LK_SQLITE_SWEEP_ENDED = 64,        /* ended tokens that a sweep reads */
+    LK_SQLITE_SWEEP_DONE = 64,         /* items that are done which a sweep forgets */
     LK_SQLITE_UPKEEP_EVERY = 256,      /* one in so many bounds their number and sweeps roots */
     LK_SQLITE_UPKEEP_ROOTS = 1024,     /* roots that a sweep reads */
     LK_SQLITE_SWEEP_EVENTS = 256,      /* unwatched events deleted at a time */
@@ -152,7 +153,7 @@ lk_outcome lk_sqlite_value_get(struct lk_engine *engine, const struct lk_path *p
 lk_outcome lk_sqlite_values(struct lk_engine *engine, const struct lk_value_query *query,
                             const struct lk_patience *patience, lk_value_list **ret_list,
                             lk_error *error);
-lk_outcome lk_sqlite_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_sqlite_items(struct lk_engine *engine, const struct lk_item_query *query,
                            const struct lk_patience *patience, lk_item_list **ret_list,
                            lk_error *error);
 lk_outcome lk_sqlite_stats(struct lk_engine *engine, const struct lk_path *queue,

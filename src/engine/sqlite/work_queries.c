@@ -164,7 +164,7 @@ lk_outcome lk_sqlite_values(struct lk_engine *engine, const struct lk_value_quer
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-lk_outcome lk_sqlite_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome lk_sqlite_items(struct lk_engine *engine, const struct lk_item_query *query,
                            const struct lk_patience *patience, lk_item_list **ret_list,
                            lk_error *error) {
     struct lk_command tick = {.kind = LK_COMMAND_TICK};
@@ -179,11 +179,13 @@ lk_outcome lk_sqlite_items(struct lk_engine *engine, const struct lk_path *queue
         return outcome;
     }
     tick.times = transaction.times;
-    code = lk_closure_load_queue(&closure, &transaction, &tick, queue);
+    code = query->id.size > 0
+               ? lk_closure_load_item(&closure, &transaction, &tick, query->queue, query->id)
+               : lk_closure_load_queue(&closure, &transaction, &tick, query->queue);
     outcome = lk_sqlite_transaction_end(&transaction, code, error);
     if (outcome == LK_OK) {
         (void)lk_model_step(closure.model, &tick);
-        outcome = lk_items_from_model(closure.model, &transaction.times, queue, &list);
+        outcome = lk_items_from_model(closure.model, &transaction.times, query, &list);
         (void)lk_error_set(error, outcome, "%s", outcome == LK_OK ? "" : "memory is exhausted");
     }
     lk_closure_done(&closure);

@@ -325,11 +325,12 @@ static void put_kept(struct metrics *metrics) {
         enum lk_change_kind kind;
         const char *name;
     } of_items[] = {
-        {LK_CHANGE_ITEM_PUSHED, "pushed"},     {LK_CHANGE_ITEM_REPLACED, "replaced"},
-        {LK_CHANGE_ITEM_CLAIMED, "claimed"},   {LK_CHANGE_ITEM_STOLEN, "stolen"},
-        {LK_CHANGE_ITEM_DONE, "done"},         {LK_CHANGE_ITEM_RETRIED, "retried"},
-        {LK_CHANGE_ITEM_FREED, "freed"},       {LK_CHANGE_ITEM_PARKED, "parked"},
-        {LK_CHANGE_ITEM_UNPARKED, "unparked"}, {LK_CHANGE_ITEM_DROPPED, "dropped"},
+        {LK_CHANGE_ITEM_PUSHED, "pushed"},       {LK_CHANGE_ITEM_REPLACED, "replaced"},
+        {LK_CHANGE_ITEM_CLAIMED, "claimed"},     {LK_CHANGE_ITEM_STOLEN, "stolen"},
+        {LK_CHANGE_ITEM_DONE, "done"},           {LK_CHANGE_ITEM_RETRIED, "retried"},
+        {LK_CHANGE_ITEM_FREED, "freed"},         {LK_CHANGE_ITEM_PARKED, "parked"},
+        {LK_CHANGE_ITEM_UNPARKED, "unparked"},   {LK_CHANGE_ITEM_DROPPED, "dropped"},
+        {LK_CHANGE_ITEM_FORGOTTEN, "forgotten"},
     };
     const uint64_t *changes = metrics->tally->changes;
 

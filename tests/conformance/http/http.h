@@ -161,7 +161,7 @@ lk_outcome http_value_get(struct lk_engine *engine, const struct lk_path *path,
 lk_outcome http_values(struct lk_engine *engine, const struct lk_value_query *query,
                        const struct lk_patience *patience, lk_value_list **ret_list,
                        lk_error *error);
-lk_outcome http_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome http_items(struct lk_engine *engine, const struct lk_item_query *query,
                       const struct lk_patience *patience, lk_item_list **ret_list, lk_error *error);
 lk_outcome http_stats(struct lk_engine *engine, const struct lk_path *queue,
                       enum lk_stats_depth depth, const struct lk_patience *patience,

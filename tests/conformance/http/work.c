@@ -260,8 +260,8 @@ lk_outcome http_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
 /* ---- looking --------------------------------------------------------------------------------- */
 
 static const char *read_state(struct http_reader *reader, const json_t *json) {
-    static const char *const states[] = {"ready",  "delayed",   "claimed",
-                                         "parked", "cancelled", "again"};
+    static const char *const states[] = {"ready",     "delayed", "claimed", "parked",
+                                         "cancelled", "again",   "done"};
     const char *said = json_string_value(json_object_get(json, "state"));
 
     for (size_t i = 0; said != NULL && i < sizeof states / sizeof states[0]; i++) {
@@ -302,18 +302,19 @@ static lk_outcome read_items(const json_t *json, lk_item_list *list, lk_error *e
 }
 
 /* One page; *ret_cursor is where the next one begins, "0": nowhere. */
-static lk_outcome items_page(struct lk_engine *engine, const struct lk_path *queue,
+static lk_outcome items_page(struct lk_engine *engine, const struct lk_item_query *wanted,
                              const struct lk_patience *patience, lk_item_list *list,
                              char ret_cursor[64], lk_error *error) {
-    char query[128];
+    char query[512];
     struct http_call call = {.method = "GET"};
     struct http_answer answer;
     const char *cursor;
     lk_outcome outcome;
 
-    (void)snprintf(query, sizeof query, "?count=%d%s%s", PAGE_COUNT,
-                   ret_cursor[0] != '\0' ? "&cursor=" : "", ret_cursor);
-    call.target = http_target("/v1/items/", queue, query);
+    (void)snprintf(query, sizeof query, "?count=%d%s%s%s%.*s", PAGE_COUNT,
+                   ret_cursor[0] != '\0' ? "&cursor=" : "", ret_cursor,
+                   wanted->id.size > 0 ? "&id=" : "", (int)wanted->id.size, wanted->id.bytes);
+    call.target = http_target("/v1/items/", wanted->queue, query);
     outcome = http_exchange(engine, &call, patience, &answer, error);
     cursor = json_string_value(json_object_get(answer.json, "cursor"));
     if (outcome == LK_OK) {
@@ -328,7 +329,7 @@ static lk_outcome items_page(struct lk_engine *engine, const struct lk_path *que
     return outcome;
 }
 
-lk_outcome http_items(struct lk_engine *engine, const struct lk_path *queue,
+lk_outcome http_items(struct lk_engine *engine, const struct lk_item_query *query,
                       const struct lk_patience *patience, lk_item_list **ret_list,
                       lk_error *error) {
     lk_item_list *list = lk_item_list_new();
@@ -337,7 +338,7 @@ lk_outcome http_items(struct lk_engine *engine, const struct lk_path *queue,
     char cursor[64] = "";
 
     while (outcome == LK_OK && strcmp(cursor, "0") != 0) {
-        outcome = items_page(engine, queue, patience, list, cursor, error);
+        outcome = items_page(engine, query, patience, list, cursor, error);
     }
     if (outcome == LK_OK) {
         *ret_list = list;
@@ -370,6 +371,7 @@ lk_outcome http_stats(struct lk_engine *engine, const struct lk_path *queue,
             .delayed_now = http_read_count(&reader, json, "delayed_now"),
             .claimed_now = http_read_count(&reader, json, "claimed_now"),
             .parked_now = http_read_count(&reader, json, "parked_now"),
+            .done_now = http_read_count(&reader, json, "done_now"),
             .oldest_ready_ms = http_read_number(&reader, json, "oldest_ready_ms", -1),
         };
         outcome = http_read_end(&reader, error);

@@ -176,7 +176,7 @@ static void code_item(struct lk_journal_codec *codec, struct lk_item_record *ite
         return;
     }
     lk_journal_code_number(codec, &item->sequence);
-    item->state = (enum lk_item_state)code_small(codec, item->state, LK_ITEM_AGAIN);
+    item->state = (enum lk_item_state)code_small(codec, item->state, LK_ITEM_DONE);
     lk_journal_code_signed(codec, &item->due_us);
     lk_journal_code_signed(codec, &row->item.due_unix_us);
     item->attempts = (uint32_t)code_small(codec, item->attempts, UINT32_MAX);
@@ -188,6 +188,8 @@ static void code_item(struct lk_journal_codec *codec, struct lk_item_record *ite
     lk_journal_code_signed(codec, &exit_code);
     failure->exit_code = (int32_t)exit_code;
     lk_journal_code_text(codec, &failure->text, LK_FAILURE_BYTES_MAX);
+    lk_journal_code_signed(codec, &item->keep_ms);
+    lk_journal_code_text(codec, &item->progress, LK_FAILURE_BYTES_MAX);
     lk_journal_code_text(codec, &item->value, LK_VALUE_BYTES_MAX);
     code_parts(codec, item->needs, &item->need_count, LK_NEEDS_MAX);
 }

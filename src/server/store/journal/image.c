@@ -223,7 +223,7 @@ static int run_with(struct lk_journal_image *image, const char *text, int64_t nu
 static int begin_epoch(struct lk_journal_image *image, const struct lk_journal_entry *entry) {
     static const char *const moves[] = {
         "UPDATE lk_request SET deadline_us = deadline_us + ?1",
-        "UPDATE lk_item SET due_us = due_us + ?1 WHERE state IN ('delayed', 'again')",
+        "UPDATE lk_item SET due_us = due_us + ?1 WHERE state IN ('delayed', 'again', 'done')",
         "UPDATE lk_ended SET ended_us = ended_us + ?1",
         "UPDATE lk_meta SET watched_until_us = watched_until_us + ?1 WHERE watched_until_us <> 0",
     };

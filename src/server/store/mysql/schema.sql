@@ -168,17 +168,19 @@ CREATE TABLE IF NOT EXISTS lk_service_item (
     queue      VARBINARY(512) NOT NULL,
     id         VARBINARY(512) NOT NULL,
     sequence   BIGINT       NOT NULL, -- the smaller, the older
-    state      VARBINARY(9) NOT NULL, -- ready, delayed, claimed, parked, cancelled, again
-    due_us     BIGINT       NOT NULL, -- of what is delayed, or claimed and pushed again
+    state      VARBINARY(9) NOT NULL, -- ready, delayed, claimed, parked, cancelled, again, done
+    due_us     BIGINT       NOT NULL, -- of what is delayed, or claimed and pushed again, or done
     attempts   BIGINT       NOT NULL,
     was_lost   BOOLEAN      NOT NULL,
     is_head   BOOLEAN      NOT NULL, -- of its strict needs
     priority   BIGINT       NOT NULL,
-    value      MEDIUMBLOB   NOT NULL,
+    keep_ms    BIGINT       NOT NULL, -- for how long, once it is done; 0: not at all
+    value      MEDIUMBLOB   NOT NULL, -- of what is done: its result
     needs      BLOB         NOT NULL,
     has_exit   BOOLEAN      NOT NULL, -- of the last retry that told one: the exit code, the error text
     last_exit  BIGINT       NOT NULL,
     last_error MEDIUMBLOB   NOT NULL,
+    progress   MEDIUMBLOB   NOT NULL, -- of its last claim
     PRIMARY KEY (queue, id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //

@@ -247,8 +247,8 @@ static const char *const pages[LK_TABLES_PAGES] = {
         "SELECT path, pushed, duplicates, claims, steals, done, retried, parked"
         " FROM lk_service_queue WHERE path > $1 ORDER BY path" LIMIT,
     [LK_TABLES_PAGE_ITEMS] =
-        "SELECT queue, id, sequence, state, due_us, attempts, was_lost, is_head, priority, value,"
-        " needs, has_exit, last_exit, last_error FROM lk_service_item"
+        "SELECT queue, id, sequence, state, due_us, attempts, was_lost, is_head, priority,"
+        " keep_ms, value, needs, has_exit, last_exit, last_error, progress FROM lk_service_item"
         " WHERE queue > $1 OR (queue = $1 AND id > $2) ORDER BY queue, id" LIMIT,
     [LK_TABLES_PAGE_REQUESTS] =
         "SELECT id AS page_key, id, owner, note, state, revoked, attended, fixed, ticket, token,"

@@ -36,17 +36,19 @@ static const struct form forms[LK_TABLES_KINDS] = {
     [LK_TABLES_VALUE_GONE] = {"DELETE FROM lk_service_value WHERE path IN (", ");", KEYS},
     [LK_TABLES_ITEM_NEW] =
         {"REPLACE INTO lk_service_item (queue, id, sequence, state, due_us, attempts, was_lost,"
-         " is_head, priority, value, needs, has_exit, last_exit, last_error) VALUES ",
+         " is_head, priority, keep_ms, value, needs, has_exit, last_exit, last_error, progress)"
+         " VALUES ",
          ";", ROWS},
     /* The row exists: of the new one only what can change is taken. */
     [LK_TABLES_ITEM] =
         {"INSERT INTO lk_service_item (queue, id, state, due_us, attempts, was_lost, is_head,"
-         " has_exit, last_exit, last_error, sequence, priority, value, needs) VALUES ",
+         " has_exit, last_exit, last_error, progress, sequence, priority, keep_ms, value, needs)"
+         " VALUES ",
          " ON DUPLICATE KEY UPDATE state = VALUES(state), due_us = VALUES(due_us),"
          " attempts = VALUES(attempts), was_lost = VALUES(was_lost), is_head = VALUES(is_head),"
          " has_exit = VALUES(has_exit), last_exit = VALUES(last_exit),"
-         " last_error = VALUES(last_error);",
-         "(", ",", ",0,0,'','')", ","},
+         " last_error = VALUES(last_error), progress = VALUES(progress);",
+         "(", ",", ",0,0,0,'','')", ","},
     [LK_TABLES_ITEM_GONE] = {"DELETE FROM lk_service_item WHERE ", ";",
                              "(queue = ", " AND id = ", ")", " OR "},
     [LK_TABLES_QUEUE_GONE] = {"DELETE FROM lk_service_queue WHERE path IN (", ");", KEYS},

@@ -248,34 +248,39 @@ const struct lk_pg_statement lk_pg_statements[LK_TABLES_KINDS] = {
     [LK_TABLES_ITEM_NEW] =
         {"lk_item_new",
          "INSERT INTO " S "item (queue, id, sequence, state, due_us, attempts, was_lost, is_head,"
-         " priority, value, needs, has_exit, last_exit, last_error) SELECT DISTINCT ON"
+         " priority, keep_ms, value, needs, has_exit, last_exit, last_error, progress)"
+         " SELECT DISTINCT ON"
          " (a.queue COLLATE \"C\", a.id COLLATE \"C\") a.queue, a.id, a.sequence, a.state,"
-         " n.us + a.left_us, a.attempts, a.was_lost, a.is_head, a.priority, a.value, a.needs,"
-         " a.has_exit, a.last_exit, a.last_error FROM (SELECT " S "now_us() AS us OFFSET 0) AS n,"
+         " n.us + a.left_us, a.attempts, a.was_lost, a.is_head, a.priority, a.keep_ms,"
+         " a.value, a.needs, a.has_exit, a.last_exit, a.last_error, a.progress FROM (SELECT " S
+         "now_us() AS us OFFSET 0) AS n,"
          " unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[],"
-         " $7::boolean[], $8::boolean[], $9::bigint[], $10::bytea[], $11::text[], $12::boolean[],"
-         " $13::bigint[], $14::bytea[]) WITH ORDINALITY AS a (queue, id, sequence, state, left_us,"
-         " attempts, was_lost, is_head, priority, value, needs, has_exit, last_exit, last_error,"
-         " n)"
+         " $7::boolean[], $8::boolean[], $9::bigint[], $10::bigint[], $11::bytea[], $12::text[],"
+         " $13::boolean[], $14::bigint[], $15::bytea[], $16::bytea[]) WITH ORDINALITY AS a (queue, id, sequence, state, left_us,"
+         " attempts, was_lost, is_head, priority, keep_ms, value, needs, has_exit, last_exit,"
+         " last_error, progress, n)"
          " ORDER BY a.queue COLLATE \"C\", a.id COLLATE \"C\", a.n DESC"
          " ON CONFLICT (queue, id) DO UPDATE SET sequence = excluded.sequence,"
          " state = excluded.state, due_us = excluded.due_us, attempts = excluded.attempts,"
          " was_lost = excluded.was_lost, is_head = excluded.is_head,"
-         " priority = excluded.priority, value = excluded.value, needs = excluded.needs",
-         "ttitiibbiytbiy"},
+         " priority = excluded.priority, keep_ms = excluded.keep_ms, value = excluded.value,"
+         " needs = excluded.needs, progress = excluded.progress",
+         "ttitiibbiiytbiyy"},
     [LK_TABLES_ITEM] =
         {"lk_item",
          "UPDATE " S "item AS i SET state = a.state, due_us = n.us + a.left_us,"
          " attempts = a.attempts, was_lost = a.was_lost, is_head = a.is_head,"
-         " has_exit = a.has_exit, last_exit = a.last_exit, last_error = a.last_error"
-         " FROM (SELECT " S "now_us() AS us OFFSET 0) AS n, (SELECT DISTINCT ON"
+         " has_exit = a.has_exit, last_exit = a.last_exit, last_error = a.last_error,"
+         " progress = a.progress FROM (SELECT " S
+         "now_us() AS us OFFSET 0) AS n, (SELECT DISTINCT ON"
          " (u.queue COLLATE \"C\", u.id COLLATE \"C\") u.* FROM unnest($1::text[], $2::text[],"
          " $3::text[], $4::bigint[], $5::bigint[], $6::boolean[], $7::boolean[], $8::boolean[],"
-         " $9::bigint[], $10::bytea[]) WITH ORDINALITY AS u (queue, id, state, left_us, attempts,"
-         " was_lost, is_head, has_exit, last_exit, last_error, n) ORDER BY"
+         " $9::bigint[], $10::bytea[], $11::bytea[]) WITH ORDINALITY AS u (queue, id, state,"
+         " left_us, attempts, was_lost, is_head, has_exit, last_exit, last_error, progress, n)"
+         " ORDER BY"
          " u.queue COLLATE \"C\", u.id COLLATE \"C\", u.n DESC) AS a"
          " WHERE i.queue = a.queue AND i.id = a.id",
-         "tttiibbbiy"},
+         "tttiibbbiyy"},
     [LK_TABLES_ITEM_GONE] = {"lk_item_gone",
                              "DELETE FROM " S "item AS i USING unnest($1::text[], $2::text[])"
                              " AS a (queue, id) WHERE i.queue = a.queue AND i.id = a.id",

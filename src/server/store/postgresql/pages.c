@@ -19,7 +19,8 @@ const struct lk_pg_page lk_pg_pages[LK_TABLES_PAGES] = {
                            " FROM " S "queue WHERE path > $1::text ORDER BY path LIMIT " ROWS},
     [LK_TABLES_PAGE_ITEMS] =
         {"lk_page_items", "SELECT queue, id, sequence, state, due_us, attempts, was_lost, is_head,"
-                          " priority, value, needs, has_exit, last_exit, last_error FROM " S "item"
+                          " priority, keep_ms, value, needs, has_exit, last_exit, last_error,"
+                          " progress FROM " S "item"
                           " WHERE (queue, id) > ($1::text, $2::text) ORDER BY queue, id"
                           " LIMIT " ROWS},
     [LK_TABLES_PAGE_REQUESTS] =

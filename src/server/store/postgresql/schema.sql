@@ -74,17 +74,19 @@ CREATE TABLE lockkeeper_service.item (
     id         text    NOT NULL COLLATE "C",
     sequence   bigint  NOT NULL, -- the smaller, the older
     state      text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
-                                                  'cancelled', 'again')),
-    due_us     bigint  NOT NULL, -- of what is delayed, or claimed and pushed again
+                                                  'cancelled', 'again', 'done')),
+    due_us     bigint  NOT NULL, -- of what is delayed, or claimed and pushed again, or done
     attempts   bigint  NOT NULL,
     was_lost   boolean NOT NULL,
     is_head   boolean NOT NULL, -- of its strict needs
     priority   bigint  NOT NULL,
-    value      bytea   NOT NULL,
+    keep_ms    bigint  NOT NULL, -- for how long, once it is done; 0: not at all
+    value      bytea   NOT NULL, -- of what is done: its result
     needs      text    NOT NULL COLLATE "C",
     has_exit   boolean NOT NULL, -- of the last retry that told one: the exit code, the error text
     last_exit  bigint  NOT NULL,
     last_error bytea   NOT NULL,
+    progress   bytea   NOT NULL, -- of its last claim
     PRIMARY KEY (queue, id)
 ) WITH (fillfactor = 70);
 

@@ -239,6 +239,7 @@ static enum lk_item_state read_state(struct lk_slice text) {
            : is_word(text, "delayed")   ? LK_ITEM_DELAYED
            : is_word(text, "cancelled") ? LK_ITEM_CANCELLED
            : is_word(text, "again")     ? LK_ITEM_AGAIN
+           : is_word(text, "done")      ? LK_ITEM_DONE
                                         : LK_ITEM_READY;
 }
 
@@ -255,11 +256,13 @@ static lk_outcome load_item(struct loading *loading) {
     item->was_lost = next_truth(loading);
     item->is_head = next_truth(loading);
     item->priority = (int32_t)next_number(loading);
+    item->keep_ms = next_number(loading);
     item->value = next_text(loading);
     needs = next_text(loading);
     item->last_failure.has_exit = next_truth(loading);
     item->last_failure.exit_code = (int32_t)next_number(loading);
     item->last_failure.text = next_text(loading);
+    item->progress = next_text(loading);
     if (!lk_parts_read(needs, item->needs, LK_NEEDS_MAX, &item->need_count)) {
         outcome = LK_INVALID;
     }

@@ -180,7 +180,7 @@ static struct lk_slice state_name(enum lk_item_state state) {
         [LK_ITEM_READY] = "ready",         [LK_ITEM_DELAYED] = "delayed",
         [LK_ITEM_CLAIMED] = "claimed",     [LK_ITEM_PARKED] = "parked",
         [LK_ITEM_CANCELLED] = "cancelled", [LK_ITEM_AGAIN] = "again",
-        [LK_ITEM_GONE] = "ready"};
+        [LK_ITEM_DONE] = "done",           [LK_ITEM_GONE] = "ready"};
 
     return lk_slice_of(names[state]);
 }
@@ -216,11 +216,13 @@ static bool add_item(struct lk_tables *tables, const struct lk_row *row, enum lk
     }
     if (kind == LK_TABLES_ITEM_NEW) {
         number(&cursor, record->priority);
+        number(&cursor, record->keep_ms);
         text(&cursor, record->value);
         parts(&cursor, record->needs, record->need_count);
     }
     if (kind != LK_TABLES_ITEM_GONE) {
         failure(&cursor, &record->last_failure);
+        text(&cursor, record->progress);
     }
     return true;
 }
