@@ -80,6 +80,7 @@ int lk_cli_values(const struct lk_cli *cli, const struct lk_command_line *line, 
 int lk_cli_push(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
+int lk_cli_progress(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_report(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
@@ -88,6 +89,7 @@ int lk_cli_drop(const struct lk_cli *cli, const struct lk_command_line *line, lk
 int lk_cli_queues(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_result(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);

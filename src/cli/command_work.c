@@ -84,14 +84,19 @@ const struct lk_cli_command lk_cli_work_commands[] = {
                 "the last one counts, so --again --delay 5s works when nothing was pushed for\n"
                 "5 s. With --replace only an item that waits to be claimed is changed. VALUE is\n"
                 "passed to the worker that claims the item; - reads it from stdin.\n"
+                "With --wait lk waits until the item is done, and prints its result; --keep is\n"
+                "10m then unless named. The exit code is 1 if it was parked, dropped or\n"
+                "cancelled.\n"
                 "lk push QUEUE - adds many: each line of stdin is an object in JSON with id, and\n"
-                "perhaps value (or value_base64), needs, delay (or at), priority, again and\n"
-                "replace. A line that is wrong ends the call, after those before it are pushed.\n"
+                "perhaps value (or value_base64), needs, delay (or at), priority, again, replace\n"
+                "and keep. A line that is wrong ends the call, after those before it are pushed.\n"
                 "Prints how many were added.",
         .options = COMMON_OPTIONS | BIT(DELAY) | BIT(AT) | BIT(NEEDS) | BIT(PRIORITY) | BIT(AGAIN)
-                   | BIT(REPLACE),
+                   | BIT(REPLACE) | BIT(KEEP) | BIT(WAIT),
+        .own_help = {{LK_OPTION_WAIT,
+                      "wait at most this long for the result\n(default: do not wait)"}},
         .words = {2, 3},
-        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_FULL),
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_FULL) | ENDS(LK_NONE) | ENDS(LK_TIMEOUT),
         .examples = {{"lk push mails 4711 'to: ana'", "one item"},
                      {"lk push mails 4711 --delay 1h --needs 'smtp?limit=3'",
                       "in an hour; three at a time"},
@@ -99,6 +104,7 @@ const struct lk_cli_command lk_cli_work_commands[] = {
                       "in order with others of this customer"},
                      {"lk push reports 2030-01-31 --at 2030-01-31T06:00:00Z", "at a time"},
                      {"lk push index doc5 'version 2' --again", "once more, if it is claimed"},
+                     {"lk push thumbs cat.png --wait 30s", "wait for its result"},
                      {"lk push mails - <mails.jsonl", "many items"}},
         .handle = lk_cli_push,
     },
@@ -131,16 +137,18 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .name = "done",
         .arguments = "QUEUE ID",
         .summary = "end a claim and remove the item",
-        .text = "LOST if this owner has no claim on the item, or no longer.\n"
+        .text = "LOST if this owner has no claim on the item, or no longer. If its push or --keep\n"
+                "names a time, the item is kept for so long with --result: see lk result.\n"
                 "With --table (and --id, --where, --done, as for lk work) the statement runs in\n"
                 "the transaction that ends the claim, which --token must name. If it fails:\n"
                 "INVALID, and the claim is held as before.",
-        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(TABLE) | BIT(ID) | BIT(WHERE)
-                   | BIT(DONE),
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(RESULT) | BIT(KEEP) | BIT(TABLE)
+                   | BIT(ID) | BIT(WHERE) | BIT(DONE),
         .own_help = {CLAIM_TOKEN},
         .words = {2, 2},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
-        .examples = {{"lk done mails 4711 --token \"$token\"", "if the token is current"}},
+        .examples = {{"lk done mails 4711 --token \"$token\"", "if the token is current"},
+                     {"lk done thumbs cat.png --result cat-small.png --keep 1h", "with a result"}},
         .at_store = lk_cli_done,
     },
     {
@@ -167,20 +175,38 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .arguments = "done|retry|park|progress [ID...]",
         .summary = "tell lk work about an item, as its command",
         .text = "For the command of lk work: settles items while it goes on. done: the item is\n"
-                "removed. retry: it is returned, to be claimed again after --delay, or after the\n"
-                "time that lk work chooses. park: it is set aside, until lk unpark. progress: lk\n"
-                "work prints --note. ID is $LK_ITEM_ID where none is named. What is not told of\n"
-                "follows the exit code.",
-        .options = COMMON_OPTIONS | BIT(DELAY) | BIT(AT) | BIT(UNCOUNTED) | BIT(REASON) | BIT(NOTE),
+                "removed, or kept with --result (see lk result). retry: it is returned, to be\n"
+                "claimed again after --delay, or after the time that lk work chooses. park: it is\n"
+                "set aside, until lk unpark. progress: lk work prints --note, and keeps it with\n"
+                "the item. ID is $LK_ITEM_ID where none is named. What is not told of follows the\n"
+                "exit code.",
+        .options = COMMON_OPTIONS | BIT(DELAY) | BIT(AT) | BIT(UNCOUNTED) | BIT(REASON) | BIT(NOTE)
+                   | BIT(RESULT) | BIT(KEEP),
         .own_help = {{LK_OPTION_REASON, "why; is kept with the item"},
-                     {LK_OPTION_NOTE, "what lk work prints"}},
+                     {LK_OPTION_NOTE, "how far the work is"}},
         .words = {1, LK_WORDS_ANY},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk report done", "the item of LK_ITEM_ID"},
+                     {"lk report done --result 'sent at 12:01'", "with a result"},
                      {"lk report retry --delay 10m --uncounted", "not now; no attempt is used up"},
                      {"lk report park --reason 'no such address'", "it cannot succeed"},
                      {"lk report done 4711 4712", "two of a batch"}},
         .handle = lk_cli_report,
+    },
+    {
+        .name = "progress",
+        .arguments = "QUEUE ID TEXT",
+        .summary = "say how far the work on a claimed item is",
+        .text = "Keeps TEXT, up to 1024 bytes, with the item, in place of what was said before:\n"
+                "lk items and lk result show it. The claim stays as it is. The next claim of the\n"
+                "item begins without one. LOST if this owner has no claim on the item, or no\n"
+                "longer. The command of lk work can use lk report progress in its place.",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN),
+        .own_help = {CLAIM_TOKEN},
+        .words = {3, 3},
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
+        .examples = {{"lk progress mails 4711 '3 of 10 pages'", "of a claim of this process"}},
+        .at_store = lk_cli_progress,
     },
     {
         .name = "unpark",
@@ -289,14 +315,35 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .name = "items",
         .arguments = "QUEUE",
         .summary = "list the items of a queue, oldest first",
-        .text = "Lists state (ready, delayed, claimed, parked), attempts, the claim's owner, and\n"
-                "why the last attempt failed; with option --json value, needs and priority, too.",
+        .text =
+            "Lists state (ready, delayed, claimed, parked, done), attempts, the claim's owner,\n"
+            "how far the work is, and why the last attempt failed; with option --json value,\n"
+            "needs and priority, too. An item that is done has its result as its value.",
         .options = COMMON_OPTIONS,
         .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk items mails", "a table"}, {"lk items mails --json", "one object each"}},
         .only_reads = true,
         .handle = lk_cli_items,
+    },
+    {
+        .name = "result",
+        .arguments = "QUEUE ID",
+        .summary = "print what came of an item, or wait for it",
+        .text = "Prints the result of an item that is done, which is kept for the time that its\n"
+                "push or its done has named (--keep). TIMEOUT if it is not done: the message says\n"
+                "its state, and how far the work is. With --wait lk waits for it, and looks after\n"
+                "pauses of 10 to 500 ms. Exit code 1 if the item was parked, and stderr has why;\n"
+                "or if there is no such item: it was dropped or cancelled, or its time is over.\n"
+                "lk drop removes a result early.",
+        .options = COMMON_OPTIONS | BIT(WAIT),
+        .own_help = {{LK_OPTION_WAIT, "wait at most this long for it (0)"}},
+        .words = {2, 2},
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_NONE) | ENDS(LK_TIMEOUT),
+        .examples = {{"lk result thumbs cat.png", "if it is done"},
+                     {"lk result thumbs cat.png --wait 30s --json", "wait; the whole item"}},
+        .only_reads = true,
+        .handle = lk_cli_result,
     },
     {
         .name = "stats",

@@ -219,10 +219,9 @@ static void offer_items(const struct place *place) {
     static const struct {
         const char *command;
         enum lk_names_of_items items;
-    } uses[] = {{"done", LK_NAMES_CLAIMED},
-                {"retry", LK_NAMES_CLAIMED},
-                {"unpark", LK_NAMES_PARKED},
-                {"drop", LK_NAMES_NOT_CLAIMED},
+    } uses[] = {{"done", LK_NAMES_CLAIMED},     {"retry", LK_NAMES_CLAIMED},
+                {"progress", LK_NAMES_CLAIMED}, {"result", LK_NAMES_ANY},
+                {"unpark", LK_NAMES_PARKED},    {"drop", LK_NAMES_NOT_CLAIMED},
                 {"cancel", LK_NAMES_ANY}};
 
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
@@ -395,7 +394,7 @@ static void offer_dialects(const struct place *place) {
 }
 
 static void offer_reports(const struct place *place) {
-    offer(place, "", "done", "the item is removed");
+    offer(place, "", "done", "the item is removed, or kept with --result");
     offer(place, "", "retry", "it is returned");
     offer(place, "", "park", "it is set aside");
     offer(place, "", "progress", "lk work prints --note");

@@ -120,7 +120,7 @@ ok 'of very many values those that begin so' many_values
 offers_queues() { # COMMAND: takes a queue
     offers 'mailing/lists\nmails\n' "$1" mail
 }
-for command in push claim 'done' retry unpark drop cancel items stats work; do
+for command in push claim 'done' retry progress result unpark drop cancel items stats work; do
     ok "queues of $command" offers_queues "$command"
 done
 ok 'queues, and what is above them' offers 'mailing\nmailing/lists\nmails\n' queues m

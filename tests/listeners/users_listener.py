@@ -77,6 +77,8 @@ REQUESTS = [
     ("POST", "/v1/claim", {"queue": "a/q", "owner": "t"}),
     ("POST", "/v1/done", {"queue": "a/q", "id": "i", "owner": "t"}),
     ("POST", "/v1/retry", {"queue": "a/q", "id": "i", "owner": "t"}),
+    ("POST", "/v1/progress", {"queue": "a/q", "id": "i", "owner": "t", "text": "half"}),
+    ("GET", "/v1/items/a/q?id=i", b""),
     ("POST", "/v1/unpark", {"queue": "a/q", "id": "i"}), ("DELETE", "/v1/items/a/q/i", b""),
     ("POST", "/v1/cancel", {"queue": "a/q", "id": "i", "reason": "r"}),
     ("GET", "/v1/items/a/q", b""), ("GET", "/v1/queues?prefix=a", b""),

@@ -175,6 +175,7 @@ BODIES = {
     "claim": {"queue": "q"},
     "done": {"queue": "q", "id": "i", "owner": "o"},
     "retry": {"queue": "q", "id": "i", "owner": "o"},
+    "progress": {"queue": "q", "id": "i", "owner": "o"},
     "unpark": {"queue": "q", "id": "i"},
     "cancel": {"queue": "q", "id": "i", "reason": "r"},
     "limit": {},
@@ -331,6 +332,22 @@ def play_work(player):
     player.expect(410, "cancel", {"queue": "c", "id": "2", "reason": "r"})
     player.expect(200, "retry", {"queue": "c", "id": "1", "owner": "w"})
     player.expect(409, "claim", {"queue": "c"})
+    # Kept with its result.
+    player.expect(200, "push", {"queue": "r", "id": "1", "value": "in", "keep": "1h"})
+    player.expect(200, "claim", {"queue": "r", "owner": "w"})
+    player.expect(200, "progress", {"queue": "r", "id": "1", "owner": "w", "text": "half"})
+    player.expect(410, "progress", {"queue": "r", "id": "1", "owner": "x", "text": "half"})
+    item, = player.expect(200, "items", values={"queue": "r"}, query={"id": "1"})["items"]
+    assert (item["state"], item["progress"], item["value"]) == ("claimed", "half", "in"), item
+    player.expect(200, "done", {"queue": "r", "id": "1", "owner": "w", "result_base64": "/w==",
+                                "keep": "1m"})
+    item, = player.expect(200, "items", values={"queue": "r"}, query={"id": "1"})["items"]
+    assert (item["state"], item["value_base64"]) == ("done", "/w=="), item
+    assert 3590000 < item["due_in_ms"] <= 3600000, item
+    assert player.expect(200, "items", values={"queue": "r"}, query={"id": "2"})["items"] == []
+    player.expect(400, "done", {"queue": "r", "ids": ["1", "2"], "owner": "w", "result": "x"})
+    player.expect(400, "items", values={"queue": "r"}, query={"id": "1", "parked": "true"})
+    assert player.expect(200, "stats", values={"queue": "r"})["done_now"] == 1
     # One item, answered by its state alone.
     player.expect(200, "claim", {"queue": "p", "owner": "w"})
     assert player.expect(200, "done", {"queue": "p", "id": "1", "owner": "w"}) == {"status": "ok"}

@@ -126,6 +126,21 @@ walk() {
     step claim q --owner ben
     step cancel q three --reason 'hangs' --json
     step cancel q three --reason 'hangs' --now
+    step push q four 'a value' --keep 1m
+    step result q four
+    step claim q --owner ben
+    step progress q four 'half of it' --owner ben
+    step progress q four 'half of it' --owner ben --json
+    step progress q four 'half of it' --owner cem
+    step result q four
+    step 'done' q four --owner ben --result 'the result' --keep 1s
+    step result q four
+    step result q four --json --wait 1s
+    step push q four --wait 1s
+    step items q
+    step drop q four
+    step result q four
+    step push q four --wait 1s --keep 1s
     step audit q
     step values
     step values db --json

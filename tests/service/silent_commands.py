@@ -45,6 +45,9 @@ COMMANDS = """
     unpark q
     drop q
     cancel q 1 --reason x
+    progress q 1 half
+    result q 1
+    push q 1 --wait 30
     work q -- true
     queues
     items q

@@ -53,30 +53,48 @@ static void add_failure(struct lk_table *table, const lk_item_info *item) {
     lk_table_add(table, text);
 }
 
+/* The first bytes of it. */
+static void add_progress(struct lk_table *table, const lk_item_info *item) {
+    char text[FAILURE_SIZE];
+
+    (void)snprintf(text, sizeof text, "%s", item->progress != NULL ? item->progress : "");
+    lk_table_add(table, text);
+}
+
 static bool has_failed(const lk_item_info *item) {
     return item->has_last_exit || item->last_error != NULL;
 }
 
-/* The column of failures is there only if an item has one. */
-static size_t count_columns(const lk_item_list *list, size_t all) {
+static bool has_progress(const lk_item_info *item) {
+    return item->progress != NULL;
+}
+
+/* A column is there only if an item has something for it. */
+static bool has_any(const lk_item_list *list, bool (*has)(const lk_item_info *item)) {
+    bool any = false;
+
     for (size_t i = 0; i < list->count; i++) {
-        if (has_failed(&list->items[i])) {
-            return all;
-        }
+        any = any || has(&list->items[i]);
     }
-    return all - 1;
+    return any;
 }
 
 static int write_items(const struct lk_cli *cli, const lk_item_list *list) {
-    static const char *const titles[] = {"ID",       "STATE",    "ATTEMPTS",
-                                         "DUE/LEFT", "CLAIMANT", "LAST FAILURE"};
+    const char *titles[7] = {"ID", "STATE", "ATTEMPTS", "DUE/LEFT", "CLAIMANT"};
+    const bool shows_progress = has_any(list, has_progress);
+    const bool shows_failures = has_any(list, has_failed);
+    size_t columns = 5;
     struct lk_table table;
 
     if (list->count == 0) {
         return 0;
     }
-    const size_t all = sizeof titles / sizeof titles[0];
-    const size_t columns = count_columns(list, all);
+    if (shows_progress) {
+        titles[columns++] = "PROGRESS";
+    }
+    if (shows_failures) {
+        titles[columns++] = "LAST FAILURE";
+    }
     lk_table_open(&table, titles, columns);
     for (size_t i = 0; i < list->count; i++) {
         const lk_item_info *item = &list->items[i];
@@ -85,7 +103,10 @@ static int write_items(const struct lk_cli *cli, const lk_item_list *list) {
         lk_table_add_number(&table, item->attempts);
         add_time(&table, item);
         lk_table_add_owner(&table, item->owner != NULL ? item->owner : "", item->user);
-        if (columns == all) {
+        if (shows_progress) {
+            add_progress(&table, item);
+        }
+        if (shows_failures) {
             add_failure(&table, item);
         }
     }
@@ -138,9 +159,13 @@ static void write_stats(const struct lk_cli *cli, const lk_queue_stats *stats) {
                   stats->pushed, stats->duplicates, stats->claims, stats->steals, stats->done,
                   stats->retried, stats->parked);
     (void)fprintf(cli->out,
-                  "now ready %" PRIu64 ", delayed %" PRIu64 ", claimed %" PRIu64 ", parked %" PRIu64
-                  "\n",
+                  "now ready %" PRIu64 ", delayed %" PRIu64 ", claimed %" PRIu64
+                  ", parked %" PRIu64,
                   stats->ready_now, stats->delayed_now, stats->claimed_now, stats->parked_now);
+    if (stats->done_now > 0) {
+        (void)fprintf(cli->out, ", done and kept %" PRIu64, stats->done_now);
+    }
+    (void)fputc('\n', cli->out);
     if (stats->oldest_ready_ms >= 0) {
         lk_human_duration(stats->oldest_ready_ms, oldest);
         (void)fprintf(cli->out, "oldest ready for %s\n", oldest);
@@ -153,7 +178,9 @@ static void write_stats(const struct lk_cli *cli, const lk_queue_stats *stats) {
 /* Nothing was pushed there, or the counts are no longer kept. */
 static bool is_unused(const lk_queue_stats *stats) {
     return stats->pushed + stats->claims + stats->done == 0
-           && stats->ready_now + stats->delayed_now + stats->claimed_now + stats->parked_now == 0;
+           && stats->ready_now + stats->delayed_now + stats->claimed_now + stats->parked_now
+                      + stats->done_now
+                  == 0;
 }
 
 int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line) {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/program.h"
 #include "cli/cli.h"
+#include "cli/commands/result.h"
 #include "cli/parse/ask.h"
 #include "cli/parse/json_line.h"
 #include "cli/parse/value.h"
@@ -26,8 +27,8 @@
 
 /*
  * A line of `lk push QUEUE -`: an item as a JSON object. `id` is a text or a whole number, `value`
- * a text (`value_base64`: any bytes), `needs` a list of parts, `delay` a duration or a number of
- * seconds, `priority` a whole number, `again` and `replace` are true or false. There are no other
+ * a text (`value_base64`: any bytes), `needs` a list of parts, `delay` and `keep` a duration or a
+ * number of seconds, `priority` a whole number, `again` and `replace` are true or false. There are no other
  * names. What a store checks is left to it.
  */
 
@@ -91,16 +92,21 @@ static lk_outcome read_needs(struct item_line *line, const json_t *value, lk_err
     return LK_OK;
 }
 
-static lk_outcome read_delay(struct item_line *line, const json_t *value, lk_error *error) {
+static lk_outcome read_duration(const char *name, const json_t *value, int64_t *ret_ms,
+                                lk_error *error) {
     char seconds[48];
 
     if (json_is_number(value)) {
         (void)snprintf(seconds, sizeof seconds, "%.3f", json_number_value(value));
     } else if (!json_is_string(value)) {
-        return wrong(error, "delay", "a duration, or a number of seconds");
+        return wrong(error, name, "a duration, or a number of seconds");
     }
-    return lk_duration_parse(json_is_string(value) ? json_string_value(value) : seconds,
-                             &line->request.delay_ms, error);
+    return lk_duration_parse(json_is_string(value) ? json_string_value(value) : seconds, ret_ms,
+                             error);
+}
+
+static lk_outcome read_delay(struct item_line *line, const json_t *value, lk_error *error) {
+    return read_duration("delay", value, &line->request.delay_ms, error);
 }
 
 static lk_outcome read_at(struct item_line *line, const json_t *value, lk_error *error) {
@@ -142,12 +148,17 @@ static lk_outcome read_replace(struct item_line *line, const json_t *value, lk_e
     return read_flag("replace", value, &line->request.replaces, error);
 }
 
+static lk_outcome read_keep(struct item_line *line, const json_t *value, lk_error *error) {
+    return read_duration("keep", value, &line->request.keep_ms, error);
+}
+
 static const struct {
     const char *name;
     read_member *read;
 } members[] = {{"id", read_id},       {"value", read_value}, {"value_base64", read_bytes},
                {"needs", read_needs}, {"delay", read_delay}, {"priority", read_priority},
-               {"at", read_at},       {"again", read_again}, {"replace", read_replace}};
+               {"at", read_at},       {"again", read_again}, {"replace", read_replace},
+               {"keep", read_keep}};
 
 static lk_outcome read_named(struct item_line *line, const char *name, const json_t *value,
                              lk_error *error) {
@@ -200,6 +211,9 @@ static lk_outcome item_line_parse(const char *text, size_t size, const lk_push_r
 
 /* ---- lk push --------------------------------------------------------------------------------- */
 
+/* A result that is waited for is kept so long unless --keep says otherwise. */
+enum { KEEP_WAITED_MS = 600000, KEEP_WAITED_MIN_MS = 2000 };
+
 /* What the options say of every item. */
 static lk_push_request usual_of(const struct lk_command_line *line) {
     return (lk_push_request){
@@ -211,6 +225,8 @@ static lk_push_request usual_of(const struct lk_command_line *line) {
         .priority = (int32_t)lk_command_line_number(line, LK_OPTION_PRIORITY, 0),
         .again = lk_command_line_has(line, LK_OPTION_AGAIN),
         .replaces = lk_command_line_has(line, LK_OPTION_REPLACE),
+        .keep_ms = lk_command_line_number(
+            line, LK_OPTION_KEEP, lk_command_line_has(line, LK_OPTION_WAIT) ? KEEP_WAITED_MS : 0),
     };
 }
 
@@ -240,6 +256,29 @@ static int say_pushed(const struct lk_cli *cli, const char *queue, const char *i
     return 0;
 }
 
+/* With --wait the answer is what came of the item. */
+static int say_added(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store,
+                     const lk_push_result *result) {
+    return lk_command_line_has(line, LK_OPTION_WAIT)
+               ? lk_cli_await_result(cli, store, line->words[0], line->words[1],
+                                     lk_command_line_number(line, LK_OPTION_WAIT, 0))
+               : say_pushed(cli, line->words[0], line->words[1], result);
+}
+
+/* A result that is waited for has to be kept. */
+static lk_outcome check_wait(const struct lk_command_line *line, bool is_bulk, lk_error *error) {
+    if (lk_command_line_has(line, LK_OPTION_WAIT) && is_bulk) {
+        return lk_error_set(error, LK_INVALID, "--wait is for one item; see: %s result",
+                            lk_program());
+    }
+    return lk_command_line_has(line, LK_OPTION_WAIT) && lk_command_line_has(line, LK_OPTION_KEEP)
+                   && lk_command_line_number(line, LK_OPTION_KEEP, 0) < KEEP_WAITED_MIN_MS
+               ? lk_error_set(error, LK_INVALID,
+                              "--wait: the result is kept for less than %d s (--keep)",
+                              KEEP_WAITED_MIN_MS / 1000)
+               : LK_OK;
+}
+
 static int push_one(const struct lk_cli *cli, const struct lk_command_line *line) {
     struct lk_input input = {NULL, 0};
     lk_store *store;
@@ -256,7 +295,7 @@ static int push_one(const struct lk_cli *cli, const struct lk_command_line *line
         request.value = input.bytes;
         request.value_size = input.size;
         lk_outcome outcome = lk_push_item(store, &request, &result, &error);
-        exit_code = outcome == LK_OK ? say_pushed(cli, line->words[0], line->words[1], &result)
+        exit_code = outcome == LK_OK ? say_added(cli, line, store, &result)
                                      : lk_say_failure(cli, outcome, error.text);
         lk_close(store);
     }
@@ -470,6 +509,9 @@ int lk_cli_push(const struct lk_cli *cli, const struct lk_command_line *line) {
     bool is_bulk = line->word_count == 2 && strcmp(line->words[1], "-") == 0;
     lk_error error;
 
+    if (check_wait(line, is_bulk, &error) != LK_OK) {
+        return lk_say_failure(cli, LK_INVALID, error.text);
+    }
     if (is_bulk && check_usual(line, &error) != LK_OK) {
         return lk_say_failure(cli, LK_INVALID, error.text);
     }

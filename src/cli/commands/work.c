@@ -12,9 +12,11 @@
 #include "base/error.h"
 #include "base/program.h"
 #include "base/text.h"
+#include "cli/commands/result.h"
 #include "cli/interrupt.h"
 #include "cli/parse/ask.h"
 #include "cli/parse/caller.h"
+#include "cli/parse/value.h"
 #include "cli/print/say.h"
 #include "cli/run/status.h"
 #include "cli/work/settle.h"
@@ -89,8 +91,7 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
 
 /* ---- finish ---------------------------------------------------------------------------------- */
 
-/* That of --token; that of the claim for CMD of lk work, whose end is known by it then; 0: any. */
-static uint64_t token_of(const struct lk_command_line *line) {
+uint64_t lk_cli_claim_token(const struct lk_command_line *line) {
     uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
 
     if (token == 0 && !lk_command_line_has(line, LK_OPTION_OWNER)) {
@@ -119,22 +120,52 @@ static lk_outcome give_back_later(const struct lk_command_line *line, lk_store *
     return lk_retry_failed(store, &retry, error);
 }
 
+static lk_outcome end_as_done(const struct lk_command_line *line, lk_store *store,
+                              const char *owner, uint64_t token, lk_error *error) {
+    const char *text = lk_command_line_text(line, LK_OPTION_RESULT);
+    struct lk_input result = {NULL, 0};
+    lk_outcome outcome = text != NULL ? lk_input_text(text, &result, error) : LK_OK;
+
+    if (outcome == LK_OK) {
+        outcome = lk_done_item(store,
+                               &(lk_done_request){
+                                   .size = sizeof(lk_done_request),
+                                   .queue = line->words[0],
+                                   .id = line->words[1],
+                                   .owner = owner,
+                                   .token = token,
+                                   .result = result.size > 0 ? result.bytes : NULL,
+                                   .result_size = result.size,
+                                   .keep_ms = lk_command_line_number(line, LK_OPTION_KEEP, 0),
+                               },
+                               error);
+    }
+    free(result.bytes);
+    return outcome;
+}
+
 static int finish(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store,
                   bool is_done) {
     char made_owner[LK_OWNER_TEXT_SIZE];
     const char *owner = lk_ask_claimant(line, made_owner);
-    uint64_t token = token_of(line);
+    uint64_t token = lk_cli_claim_token(line);
     lk_work_table table;
     lk_error error;
     lk_outcome outcome = lk_ask_table(line, &table, &error);
 
+    if (outcome == LK_OK && table.name != NULL
+        && (lk_command_line_has(line, LK_OPTION_RESULT)
+            || lk_command_line_has(line, LK_OPTION_KEEP))) {
+        outcome = lk_error_set(&error, LK_INVALID,
+                               "a row has no result: --done can write it into the table");
+    }
     if (outcome != LK_OK) {
         return lk_say_failure(cli, outcome, error.text);
     }
     if (table.name != NULL) {
         outcome = lk_done_row(store, line->words[0], &table, line->words[1], owner, token, &error);
     } else if (is_done) {
-        outcome = lk_done(store, line->words[0], line->words[1], owner, token, &error);
+        outcome = end_as_done(line, store, owner, token, &error);
     } else {
         outcome = give_back_later(line, store, owner, token, &error);
     }
@@ -169,11 +200,23 @@ static lk_outcome find_channel(int *ret_channel, lk_error *error) {
     return LK_OK;
 }
 
-static void add_word(struct lk_form_writer *form, const struct lk_command_line *line) {
+static void add_result(struct lk_form_writer *form, const struct lk_command_line *line,
+                       struct lk_slice result) {
+    if (lk_command_line_has(line, LK_OPTION_RESULT)) {
+        lk_form_add_value(form, "result", result.bytes, result.size);
+    }
+    if (lk_command_line_has(line, LK_OPTION_KEEP)) {
+        lk_form_add_number(form, "keep_ms", lk_command_line_number(line, LK_OPTION_KEEP, 0));
+    }
+}
+
+static void add_word(struct lk_form_writer *form, const struct lk_command_line *line,
+                     struct lk_slice result) {
     const char *word = line->words[0];
 
     if (strcmp(word, "done") == 0) {
         lk_form_add_boolean(form, word, true);
+        add_result(form, line, result);
     } else if (strcmp(word, "progress") == 0) {
         const char *text = lk_command_line_text(line, LK_OPTION_NOTE);
         lk_form_add_text(form, word, text != NULL ? text : "");
@@ -192,14 +235,14 @@ static void add_word(struct lk_form_writer *form, const struct lk_command_line *
 
 /* One line for the item. */
 static lk_outcome report_item(const struct lk_command_line *line, int channel, const char *id,
-                              lk_error *error) {
+                              struct lk_slice result, lk_error *error) {
     struct lk_buffer text = {.max = 0};
     struct lk_form_writer form = lk_form_writer_json(&text);
     size_t written = 0;
 
     lk_form_open_map(&form, NULL);
     lk_form_add_text(&form, "id", id);
-    add_word(&form, line);
+    add_word(&form, line, result);
     lk_form_close(&form);
     lk_buffer_add_text(&text, "\n");
     if (lk_form_writer_failed(&form) || text.failed) {
@@ -242,10 +285,17 @@ static lk_outcome check_report(const struct lk_command_line *line, lk_error *err
         return lk_error_set(error, LK_INVALID,
                             "report: which item? LK_ITEM_ID is not set, and no ID is named");
     }
+    if (strcmp(line->words[0], "done") != 0
+        && (lk_command_line_has(line, LK_OPTION_RESULT)
+            || lk_command_line_has(line, LK_OPTION_KEEP))) {
+        return lk_error_set(error, LK_INVALID, "report: only done has --result and --keep");
+    }
     return LK_OK;
 }
 
 int lk_cli_report(const struct lk_cli *cli, const struct lk_command_line *line) {
+    const char *text = lk_command_line_text(line, LK_OPTION_RESULT);
+    struct lk_input result = {NULL, 0};
     lk_error error;
     int channel = -1;
     lk_outcome outcome = check_report(line, &error);
@@ -254,11 +304,16 @@ int lk_cli_report(const struct lk_cli *cli, const struct lk_command_line *line) 
     if (outcome == LK_OK) {
         outcome = find_channel(&channel, &error);
     }
+    if (outcome == LK_OK && text != NULL) {
+        outcome = lk_input_text(text, &result, &error);
+    }
+    const struct lk_slice bytes = {result.bytes, result.size};
     if (outcome == LK_OK && line->word_count == 1) {
-        outcome = report_item(line, channel, getenv("LK_ITEM_ID"), &error);
+        outcome = report_item(line, channel, getenv("LK_ITEM_ID"), bytes, &error);
     }
     for (size_t i = 1; i < line->word_count && outcome == LK_OK; i++) {
-        outcome = report_item(line, channel, line->words[i], &error);
+        outcome = report_item(line, channel, line->words[i], bytes, &error);
     }
+    free(result.bytes);
     return lk_say_done(cli, outcome, &error);
 }

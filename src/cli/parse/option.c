@@ -90,6 +90,13 @@ static const struct lk_option options[] = {
          "an item that exists and waits to be claimed gets\n"
          "this value, priority, delay and needs"),
     FLAG(PARK, 0, "park", 0, "the item is parked, whatever its attempts"),
+    TEXT(RESULT, 0, "result", "TEXT", 0,
+         "what came of the work, up to 64 KiB; - reads it\n"
+         "from stdin. It is kept for the time of the push,\n"
+         "or of --keep"),
+    DURATION(KEEP, 0, "keep", "D", 0, LK_TTL_MAX_MS, 0,
+             "keep the item with its result for this long once\n"
+             "it is done (0): see lk result"),
     LIST(NEEDS, 0, "needs", "PART", 0,
          "a lock that each claim takes too, such as\n"
          "'pool?limit=3'; up to 15 times. 'PATH?strict' keeps\n"

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "cli/parse/json_line.h"
 #include "cli/run/status.h"
+#include "form/text.h"
+#include "model/command_check.h"
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
@@ -81,6 +83,47 @@ static lk_outcome read_park(struct lk_pool_report *report, const json_t *park, l
     return LK_OK;
 }
 
+/* As text, or as base64. */
+static lk_outcome read_bytes(struct lk_pool_report *report, const json_t *text,
+                             const json_t *base64, lk_error *error) {
+    const json_t *given = text != NULL ? text : base64;
+    size_t size = json_string_length(given);
+    bool is_read = json_is_string(given) && (text == NULL || base64 == NULL);
+
+    report->result = is_read ? malloc(size + 1) : NULL;
+    if (is_read && report->result == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    if (is_read) {
+        memcpy(report->result, json_string_value(given), size);
+        report->result[size] = '\0';
+    }
+    if (is_read && text == NULL) {
+        is_read = lk_form_read_base64(report->result, size, &size);
+    }
+    report->result_size = size;
+    if (!is_read) {
+        return lk_error_set(error, LK_INVALID,
+                            "\"result\" must be a text, or \"result_base64\" in base64");
+    }
+    return lk_value_check((struct lk_slice){report->result, size}, error);
+}
+
+static lk_outcome read_result(struct lk_pool_report *report, const json_t *object,
+                              lk_error *error) {
+    const json_t *text = json_object_get(object, "result");
+    const json_t *base64 = json_object_get(object, "result_base64");
+    const json_t *keep = json_object_get(object, "keep_ms");
+
+    if (keep != NULL
+        && (!json_is_integer(keep) || json_integer_value(keep) < 0
+            || json_integer_value(keep) > LK_TTL_MAX_MS)) {
+        return wrong(error, "keep_ms", "a whole number of milliseconds, up to 366 days");
+    }
+    report->keep_ms = json_integer_value(keep);
+    return text != NULL || base64 != NULL ? read_bytes(report, text, base64, error) : LK_OK;
+}
+
 /* Exactly one of "done", "retry", "park" and "progress". */
 static lk_outcome read_word(struct lk_pool_report *report, const json_t *object, lk_error *error) {
     const json_t *done = json_object_get(object, "done");
@@ -100,7 +143,8 @@ static lk_outcome read_word(struct lk_pool_report *report, const json_t *object,
     }
     if (done != NULL) {
         report->kind = LK_POOL_REPORT_DONE;
-        return json_is_true(done) ? LK_OK : wrong(error, "done", "true");
+        return json_is_true(done) ? read_result(report, object, error)
+                                  : wrong(error, "done", "true");
     }
     if (!json_is_string(progress)) {
         return wrong(error, "progress", "a text");
@@ -207,6 +251,7 @@ static void take_line(struct lk_pool_channel *channel) {
             outcome = channel->take(channel->context, id, &report, &error);
         }
         if (outcome != LK_OK) {
+            free(report.result);
             refuse(channel, error.text);
         }
         free(id);

@@ -14,7 +14,8 @@
 #include "lockkeeper/lockkeeper.h"
 #include "model/command.h"
 
-enum { LK_POOL_REPORT_LINE_MAX = 65536 };
+/* Room for a result of 64 KiB each byte of which is escaped in JSON. */
+enum { LK_POOL_REPORT_LINE_MAX = 6 * LK_VALUE_BYTES_MAX + 4096 };
 
 enum lk_pool_report_kind { LK_POOL_REPORT_DONE, LK_POOL_REPORT_RETRY, LK_POOL_REPORT_PROGRESS };
 
@@ -25,13 +26,19 @@ struct lk_pool_report {
     bool parks;
     size_t text_size; /* why, or the progress; 0: not said */
     char text[LK_FAILURE_BYTES_MAX + 1];
+    char *result; /* of what is done, to be freed; NULL: not said */
+    size_t result_size;
+    int64_t keep_ms; /* for how long, at least; 0: not said */
 };
 
 /* A line as it was written. `ret_id`, which is to be freed, is NULL where it names no item. */
 lk_outcome lk_pool_report_parse(const char *line, size_t size, char **ret_id,
                                 struct lk_pool_report *ret_report, lk_error *error);
 
-/* Takes a report about an item. LK_INVALID: it cannot, as the text says. */
+/*
+ * Takes a report about an item, and its result with it unless it is about progress. LK_INVALID: it
+ * cannot, as the text says.
+ */
 typedef lk_outcome lk_pool_report_take(void *context, const char *id,
                                        const struct lk_pool_report *report, lk_error *error);
 

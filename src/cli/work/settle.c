@@ -23,11 +23,20 @@ static int64_t delay_of(const struct lk_pool_options *options, const lk_claim_in
 }
 
 static lk_outcome end_as_done(lk_store *store, const struct lk_pool_options *options,
-                              const lk_claim_info *claim, lk_error *error) {
-    return options->table != NULL
-               ? lk_done_row(store, claim->queue, options->table, claim->id, claim->owner,
-                             claim->token, error)
-               : lk_done(store, claim->queue, claim->id, claim->owner, claim->token, error);
+                              const lk_claim_info *claim, const struct lk_pool_report *report,
+                              lk_error *error) {
+    const lk_done_request done = {.size = sizeof done,
+                                  .queue = claim->queue,
+                                  .id = claim->id,
+                                  .owner = claim->owner,
+                                  .token = claim->token,
+                                  .result = report->result,
+                                  .result_size = report->result_size,
+                                  .keep_ms = report->keep_ms};
+
+    return options->table != NULL ? lk_done_row(store, claim->queue, options->table, claim->id,
+                                                claim->owner, claim->token, error)
+                                  : lk_done_item(store, &done, error);
 }
 
 /* A claim that is not held for certain any more is asked about once. */
@@ -74,7 +83,7 @@ void lk_pool_settle(lk_store *store, const struct lk_pool_options *options,
     *ret_progress = (lk_work_progress){.claim = claim};
     if (report->kind == LK_POOL_REPORT_DONE) {
         do {
-            outcome = end_as_done(store, options, claim, &error);
+            outcome = end_as_done(store, options, claim, report, &error);
         } while (may_repeat(outcome, item->lease));
         if (outcome != LK_INVALID) {
             ret_progress->step = lk_worker_step_of(&finish, claim, options->max_attempts, outcome);

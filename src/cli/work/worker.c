@@ -52,6 +52,9 @@ struct fate {
     bool is_revoked;   /* by a user, and that was said */
     bool is_cancelled; /* the same, and the item does not come back */
     struct lk_pool_report report;
+    bool has_progress; /* that the store has not been told yet */
+    size_t progress_size;
+    char progress[LK_FAILURE_BYTES_MAX];
 };
 
 struct worker {
@@ -105,6 +108,8 @@ static void settle(struct worker *worker, const lk_work_item *items, size_t i) {
     retire(worker, items, i);
     lk_pool_settle(worker->store, worker->slot->options, &items[i], &worker->fates[i].report, &what,
                    text);
+    free(worker->fates[i].report.result);
+    worker->fates[i].report.result = NULL;
     progress(worker, &what);
 }
 
@@ -129,6 +134,11 @@ static void settle_done(struct worker *worker, const lk_work_item *items, const 
     }
 }
 
+/* Done, and nothing more is said: several such items can be ended in one decision. */
+static bool is_plainly_done(const struct lk_pool_report *report) {
+    return report->kind == LK_POOL_REPORT_DONE && report->result == NULL && report->keep_ms == 0;
+}
+
 /* Carries out what has been reported. With the mutex, which is unlocked meanwhile. */
 static bool settle_reported(struct worker *worker, const lk_work_item *items) {
     size_t done[LK_CLAIMS_MAX];
@@ -138,7 +148,7 @@ static bool settle_reported(struct worker *worker, const lk_work_item *items) {
     for (size_t i = 0; i < worker->count; i++) {
         struct fate *fate = &worker->fates[i];
 
-        if (is_to_settle(fate) && fate->report.kind == LK_POOL_REPORT_DONE) {
+        if (is_to_settle(fate) && is_plainly_done(&fate->report)) {
             fate->is_settled = true;
             done[done_count++] = i;
         } else if (is_to_settle(fate) && first == worker->count) {
@@ -156,6 +166,31 @@ static bool settle_reported(struct worker *worker, const lk_work_item *items) {
     if (first < worker->count) {
         settle(worker, items, first);
     }
+    pthread_mutex_lock(&worker->mutex);
+    return true;
+}
+
+/*
+ * Tells the store the last progress of an item; one that it does not take is only not shown
+ * elsewhere. With the mutex, which is unlocked meanwhile.
+ */
+static bool tell_progress(struct worker *worker, const lk_work_item *items) {
+    char text[LK_FAILURE_BYTES_MAX];
+    size_t size;
+    size_t i = 0;
+
+    while (i < worker->count && !worker->fates[i].has_progress) {
+        i++;
+    }
+    if (i == worker->count) {
+        return false;
+    }
+    size = worker->fates[i].progress_size;
+    memcpy(text, worker->fates[i].progress, size);
+    worker->fates[i].has_progress = false;
+    pthread_mutex_unlock(&worker->mutex);
+    (void)lk_progress(worker->store, items[i].claim->queue, items[i].claim->id,
+                      items[i].claim->owner, items[i].claim->token, text, size, NULL);
     pthread_mutex_lock(&worker->mutex);
     return true;
 }
@@ -201,8 +236,8 @@ static void handle_batch(void *context, lk_work_item *items, size_t count) {
     worker->is_answered = false;
     eventfd_write(worker->wake_descriptor, 1);
     for (;;) {
-        bool has_done_something =
-            settle_reported(worker, items) || ask_about_doubted(worker, items);
+        bool has_done_something = settle_reported(worker, items) || ask_about_doubted(worker, items)
+                                  || tell_progress(worker, items);
         if (!has_done_something && worker->is_answered) {
             break;
         }
@@ -489,6 +524,15 @@ static void say_progress(const struct worker *worker, const lk_claim_info *claim
     }
 }
 
+/* With the mutex. Of several the last one counts. */
+static void note_progress(struct worker *worker, struct fate *fate,
+                          const struct lk_pool_report *report) {
+    memcpy(fate->progress, report->text, report->text_size);
+    fate->progress_size = report->text_size;
+    fate->has_progress = true;
+    pthread_cond_signal(&worker->answered);
+}
+
 static lk_outcome take_report(void *context, const char *id, const struct lk_pool_report *report,
                               lk_error *error) {
     struct worker *worker = context;
@@ -505,6 +549,8 @@ static lk_outcome take_report(void *context, const char *id, const struct lk_poo
         fate->is_reported = true;
         worker->has_reported = true;
         pthread_cond_signal(&worker->answered);
+    } else if (outcome == LK_OK) {
+        note_progress(worker, fate, report);
     }
     pthread_mutex_unlock(&worker->mutex);
     if (outcome == LK_OK && report->kind == LK_POOL_REPORT_PROGRESS) {
