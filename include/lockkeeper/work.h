@@ -218,9 +218,9 @@ typedef struct lk_done_request {
 LK_PUBLIC lk_outcome lk_done_item(lk_store *store, const lk_done_request *request, lk_error *error);
 
 /*
- * Says how far the work on a claimed item is: up to 1024 bytes of any kind, which listings show. The
- * last one is kept until the item's next claim, or until it is done. NULL: none any more. The claim
- * stays as it is. Outcomes as of lk_done(). token 0: any.
+ * Says how far the work on a claimed item is: up to 1024 bytes of any kind, which listings show.
+ * The last one is kept until the item's next claim, or until it is done. NULL: none any more. The
+ * claim stays as it is. Outcomes as of lk_done(). token 0: any.
  */
 LK_PUBLIC lk_outcome lk_progress(lk_store *store, const char *queue, const char *id,
                                  const char *owner, uint64_t token, const void *text,

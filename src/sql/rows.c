@@ -80,6 +80,7 @@ const struct lk_target *lk_row_named(const struct lk_command *command, struct lk
         return &command->release.target;
     }
     if (command->kind != LK_COMMAND_FINISH || finish->token == 0
+        || finish->kind == LK_FINISH_PROGRESS /* which ends nothing */
         || lk_item_path_make(&finish->queue, finish->id, &room->item, NULL) != LK_OK) {
         return NULL;
     }

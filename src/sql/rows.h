@@ -104,7 +104,7 @@ struct lk_row_named {
     struct lk_item_path item;
 };
 
-/* NULL: the command names no token. A claim is named by its item's path. */
+/* NULL: the command names no token to end. A claim is named by its item's path. */
 const struct lk_target *lk_row_named(const struct lk_command *command, struct lk_row_named *room);
 
 /* Whether the step ended what its command named, so that the token is to be remembered. */

@@ -183,7 +183,8 @@ void check_ending(struct sim *sim, const struct sim_client *client) {
             ends = lease->token == 0
                    && is_about(lease, client->owner, (char(*)[SIM_NAME_MAX])client->parts_text,
                                call->command.ask.part_count);
-        } else if (lk_call_is(call, LK_COMMAND_FINISH)) {
+        } else if (lk_call_is(call, LK_COMMAND_FINISH)
+                   && call->command.finish.kind != LK_FINISH_PROGRESS) {
             ends = lease->is_claim && is_about(lease, client->owner, item, 1);
         }
         if (ends) {

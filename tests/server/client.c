@@ -290,11 +290,19 @@ static void say_of_lease(struct sim *sim, struct sim_client *client, const struc
             .owner = target.owner,
             .token = target.token,
             .id = lk_slice_of(client->id),
-            .kind = sim_chance(sim, 70) ? LK_FINISH_DONE : LK_FINISH_RETRY,
+            .kind = sim_chance(sim, 65)   ? LK_FINISH_DONE
+                    : sim_chance(sim, 75) ? LK_FINISH_RETRY
+                                          : LK_FINISH_PROGRESS,
             .delay_ms = sim_chance(sim, 20) ? 0 : sim_between(sim, 0, 300),
         };
         (void)lk_path_parse(lk_slice_of("w"), &finish->queue, NULL);
-        finish->delay_ms = finish->kind == LK_FINISH_DONE ? 0 : finish->delay_ms;
+        finish->delay_ms = finish->kind == LK_FINISH_RETRY ? finish->delay_ms : 0;
+        if (finish->kind == LK_FINISH_DONE && sim_chance(sim, 30)) {
+            finish->keep_ms = sim_between(sim, 1, 500);
+            finish->result = lk_slice_of("what came of it");
+        } else if (finish->kind == LK_FINISH_PROGRESS) {
+            finish->progress = lk_slice_of("half of it");
+        }
         finish->is_uncounted = finish->kind == LK_FINISH_RETRY && sim_chance(sim, 30);
         finish->parks =
             finish->kind == LK_FINISH_RETRY && finish->delay_ms == 0 && sim_chance(sim, 30);
@@ -334,6 +342,7 @@ static void say_push(struct sim *sim, struct sim_client *client) {
         .id = lk_slice_of(client->id),
         .value = lk_slice_of(client->value),
         .delay_ms = sim_chance(sim, 30) ? sim_between(sim, 1, 500) : 0,
+        .keep_ms = sim_chance(sim, 30) ? sim_between(sim, 1, 500) : 0,
     };
     if (sim_chance(sim, 20)) {
         sim_write(client->parts_text[0], "%s",

@@ -28,8 +28,8 @@
 /*
  * A line of `lk push QUEUE -`: an item as a JSON object. `id` is a text or a whole number, `value`
  * a text (`value_base64`: any bytes), `needs` a list of parts, `delay` and `keep` a duration or a
- * number of seconds, `priority` a whole number, `again` and `replace` are true or false. There are no other
- * names. What a store checks is left to it.
+ * number of seconds, `priority` a whole number, `again` and `replace` are true or false. There are
+ * no other names. What a store checks is left to it.
  */
 
 enum { NEEDS_MAX = 15 };

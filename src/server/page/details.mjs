@@ -411,7 +411,7 @@ export class Details {
             return;
         }
         const what = JSON.stringify([queue, items.map((item) => [
-            item.id, item.state, item.attempts, item.owner, item.user, item.last_error])]);
+            item.id, item.state, item.attempts, item.owner, item.user, item.last_error, item.progress])]);
         this.#section("queue", what, () => this.#queue(queue, items, hasMore));
     }
 
@@ -443,7 +443,9 @@ export class Details {
         const why = item.last_error ?? (item.last_exit !== undefined ? `exit ${item.last_exit}` : null);
         return element("tr", { class: item.state },
             element("td", {}, name(item.id, { class: "mono" }),
-                why !== null && element("div", { class: "aside" }, name(why))),
+                why !== null && element("div", { class: "aside" }, name(why)),
+                item.progress !== undefined
+                    && element("div", { class: "aside" }, name(item.progress))),
             element("td", {}, item.state, item.owner !== undefined
                 && element("div", { class: "aside" }, name(ownerText(item)))),
             element("td", { class: "number" }, count(item.attempts)));
