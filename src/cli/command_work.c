@@ -315,10 +315,9 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .name = "items",
         .arguments = "QUEUE",
         .summary = "list the items of a queue, oldest first",
-        .text =
-            "Lists state (ready, delayed, claimed, parked, done), attempts, the claim's owner,\n"
-            "how far the work is, and why the last attempt failed; with option --json value,\n"
-            "needs and priority, too. An item that is done has its result as its value.",
+        .text = "Lists state (ready, delayed, claimed, parked, done), attempts, the claimant, how\n"
+                "far the work is, and why the last attempt failed; with option --json value,\n"
+                "needs and priority, too. An item that is done has its result as its value.",
         .options = COMMON_OPTIONS,
         .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),

@@ -400,7 +400,7 @@ expect_err ''
 [ "$(sed -n '1,7s/ .*//p' "$work/out" | tr '\n' ' ')" = "$counts " ] || complain 'the names'
 [ "$(wc -l <"$work/out")" -eq 8 ] || complain 'expected eight lines'
 lk stats q --json
-expect_keys "status queue $counts ready_now delayed_now claimed_now parked_now"
+expect_keys "status queue $counts ready_now delayed_now claimed_now parked_now done_now"
 expect '[.status, .queue]' '["ok","q"]'
 expect_counts q '0 0 0 0 0 0 0'
 lk push q 1

@@ -329,18 +329,19 @@ static void an_item_has_the_fields_of_its_state(void **state) {
 }
 
 static void counts_have_names(void **state) {
-    lk_queue_stats stats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    lk_queue_stats stats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
     (void)state;
 
     lk_form_write_stats(line(), "q", &stats);
     expect_line("{\"status\":\"ok\",\"queue\":\"q\",\"pushed\":1,\"duplicates\":2,\"claims\":3,"
                 "\"steals\":4,\"done\":5,\"retried\":6,\"parked\":7,\"ready_now\":8,"
-                "\"delayed_now\":9,\"claimed_now\":10,\"parked_now\":11,\"oldest_ready_ms\":12}");
+                "\"delayed_now\":9,\"claimed_now\":10,\"parked_now\":11,\"done_now\":12,"
+                "\"oldest_ready_ms\":13}");
     stats.oldest_ready_ms = -1;
     lk_form_write_stats(line(), "q", &stats);
     expect_line("{\"status\":\"ok\",\"queue\":\"q\",\"pushed\":1,\"duplicates\":2,\"claims\":3,"
                 "\"steals\":4,\"done\":5,\"retried\":6,\"parked\":7,\"ready_now\":8,"
-                "\"delayed_now\":9,\"claimed_now\":10,\"parked_now\":11}");
+                "\"delayed_now\":9,\"claimed_now\":10,\"parked_now\":11,\"done_now\":12}");
 }
 
 static void a_report_s_lines_are_fields(void **state) {

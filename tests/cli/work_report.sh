@@ -84,7 +84,7 @@ lk work q --batch 2 --drain -- sh -c 'exec 1>&"$LK_REPORT"
     echo "no JSON"; echo "[]"; echo "{}"; echo "{\"id\": 9, \"done\": true}"; echo "{\"done\": true}"
     echo "{\"id\": 1, \"done\": false}"; echo "{\"id\": 1, \"retry\": 5}"; echo "{\"id\": 1, \"done\": true, \"progress\": \"\"}"
     echo "{\"id\": 1, \"retry\": {\"delay_ms\": -1}}"; echo "{\"id\": {}, \"done\": true}"
-    head -c 70000 /dev/zero | tr "\0" x; echo; head -c 70000 /dev/zero | tr "\0" " "; echo
+    head -c 400000 /dev/zero | tr "\0" x; echo; head -c 400000 /dev/zero | tr "\0" " "; echo
     echo; echo "{\"id\": \"1\", \"done\": true}"; printf "{\"id\": 2, \"done\": true}"; echo ended >"$log"; exit 0'
 expect_code 0
 grep -qx ended "$log" || complain 'CMD did not go on'
@@ -93,13 +93,13 @@ grep -q 'it is not an object in JSON' "$work/err" || complain 'not told why'
 grep -qx 'lk: ENDED: q: 2 done' "$work/err" || complain 'the counts'
 expect_items ''
 
-scenario 'a line of more than 64 KiB, and an item that is settled already'
+scenario 'a line of more than 388 KiB, and an item that is settled already'
 push 1
-lk work q --drain -q -- sh -c 'head -c 70000 /dev/zero | tr "\0" x >&"$LK_REPORT"'
+lk work q --drain -q -- sh -c 'head -c 400000 /dev/zero | tr "\0" x >&"$LK_REPORT"'
 expect_code 0
 push 1
-lk work q --drain -- sh -c '(head -c 70000 /dev/zero | tr "\0" x; echo) >&"$LK_REPORT"'
-grep -qx 'lk: REPORT: q: a line of CMD is passed over: it has more than 65536 bytes' "$work/err" || complain 'too long'
+lk work q --drain -- sh -c '(head -c 400000 /dev/zero | tr "\0" x; echo) >&"$LK_REPORT"'
+grep -qx 'lk: REPORT: q: a line of CMD is passed over: it has more than 397312 bytes' "$work/err" || complain 'too long'
 push 1
 lk work q --drain -- sh -c '"$LK_PROGRAM" report done; "$LK_PROGRAM" report retry'
 grep -q 'the item "1" is settled already' "$work/err" || complain 'settled twice'

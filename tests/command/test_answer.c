@@ -147,7 +147,7 @@ static void test_items(void **state) {
     assert_string_equal(in_json(world, "ITEMS q"),
                         "{\"status\":\"ok\",\"cursor\":\"0\",\"items\":[{\"queue\":\"q\","
                         "\"id\":\"1\",\"state\":\"ready\",\"attempts\":0}]}");
-    assert_memory_equal(in_resp(world, 3, "STATS q"), "%14\r\n", 5);
+    assert_memory_equal(in_resp(world, 3, "STATS q"), "%15\r\n", 5);
 }
 
 static size_t count_of(const char *text, const char *piece) {

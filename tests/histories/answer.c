@@ -257,12 +257,14 @@ static lk_queue_stats expected_stats(const struct history *history, const struct
     lk_model_queue_counts(history->model, queue, &counts);
     lk_stats_from_counts(&counts, history->times.now_us, &stats);
     stats.ready_now = stats.delayed_now = stats.claimed_now = stats.parked_now = 0;
+    stats.done_now = 0;
     for (size_t i = 0; i < list->count; i++) {
         const char *state = list->items[i].state;
         stats.ready_now += strcmp(state, "ready") == 0;
         stats.delayed_now += strcmp(state, "delayed") == 0;
         stats.claimed_now += lk_item_is_claimed(lk_item_state_of(lk_slice_of(state)));
         stats.parked_now += strcmp(state, "parked") == 0;
+        stats.done_now += strcmp(state, "done") == 0;
     }
     return stats;
 }

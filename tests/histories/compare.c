@@ -195,6 +195,7 @@ const char *compare_stats(const lk_queue_stats *a, const lk_queue_stats *b) {
     }
     return a->ready_now == b->ready_now && a->delayed_now == b->delayed_now
                    && a->claimed_now == b->claimed_now && a->parked_now == b->parked_now
+                   && a->done_now == b->done_now
                ? NULL
                : "how many items are in each state";
 }

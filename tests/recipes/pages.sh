@@ -245,6 +245,12 @@ play sh -ec 'lk push mails - <items; . ./first; lk push mails - <items; . ./seco
 expect_code 0
 ran 6 'send [123] mails/[123] token'
 
+recipe 'what came of an item'
+block 'What came of it' sh >"$here/lines"
+play sh -e "$here/lines"
+expect_code 0
+[ "$(grep -cx 'cat-small.png, 12 KiB' "$work/out")" = 2 ] || complain "$(cat "$work/out")"
+
 recipe 'work in a table'
 block 'Work that lives in a table of yours' sh | sed 's/--workers/--drain --workers/' >"$here/lines"
 program send
