@@ -152,6 +152,60 @@ sql "TRUNCATE lockkeeper.ended;
      SELECT n, sha256(n::text::bytea), n FROM generate_series(1, $many) AS n"
 ok 'a sweep reads the ended tokens that it removes, once' swept 128
 
+# Items that are done are forgotten in portions, and nothing else reads them: not a claim, nor the
+# question whether work is left.
+forgets() { # FEW
+    sql "BEGIN;
+        SELECT lockkeeper.forget_done($1, lockkeeper.now_us());
+        SELECT 'rows', sum(t.seq_tup_read + t.idx_tup_fetch) FROM pg_stat_xact_user_tables AS t
+        WHERE t.schemaname = 'lockkeeper' AND t.relname = 'items';
+        COMMIT;
+        SELECT 'left', count(*) FROM lockkeeper.items WHERE state = 'done'" >"$work/out"
+    rows=$(sed -n 's/^rows|//p' "$work/out")
+    left=$(sed -n 's/^left|//p' "$work/out")
+    echo "$rows rows, $left left" >>"$work/err"
+    [ "$rows" -le $((2 * $1)) ] && [ "$left" -eq $((many - $1)) ]
+}
+reads_none() { # CODE ARGUMENT...: lk ends so, having read no item but what is its own
+    before=$(items_read)
+    code=$1
+    shift
+    "$lk" "$@" >"$work/out" 2>"$work/err"
+    [ $? -eq "$code" ] &&
+        comes_to "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkeeper'" 0 || return 1
+    rows=$(($(items_read) - before))
+    echo "$rows rows of items" >>"$work/err"
+    [ "$rows" -le 20 ]
+}
+none_left() {
+    sql "BEGIN;
+        SELECT 'left', lockkeeper.lk_has_items('kept');
+        SELECT 'rows', coalesce(sum(t.seq_tup_read + t.idx_tup_fetch), 0) <= 20 FROM pg_stat_xact_user_tables AS t
+        WHERE t.schemaname = 'lockkeeper' AND t.relname = 'items';
+        COMMIT" >"$work/out"
+    [ "$(tr '\n' ' ' <"$work/out")" = 'left|f rows|t ' ]
+}
+for size in "$few" "$many"; do
+    for due_us in 1 9000000000000000; do
+        sql "TRUNCATE lockkeeper.items, lockkeeper.item_values;
+             INSERT INTO lockkeeper.queue_counts (path) VALUES ('kept') ON CONFLICT (path) DO NOTHING;
+             INSERT INTO lockkeeper.items (queue, id, sequence, state, due_us, need_paths, need_limits,
+                 need_units, need_roots)
+             SELECT 'kept', 'done-' || n, n, 'done', $due_us, '{}', '{}', '{}', '{}'
+             FROM generate_series(1, $size) AS n"
+        ok "$size items that are done until $due_us: a claim that finds nothing" reads_none 75 claim --owner w kept
+        ok 'no work is left' none_left
+        ok 'a push' reads_none 0 push kept new
+        ok 'a push of one of them' reads_none 0 push --again kept done-7
+    done
+done
+sql "DELETE FROM lockkeeper.items WHERE state <> 'done'; UPDATE lockkeeper.items SET due_us = 1;
+     INSERT INTO lockkeeper.items (queue, id, sequence, state, due_us, need_paths, need_limits,
+         need_units, need_roots)
+     SELECT 'kept', 'more-' || n, n, 'done', 1, '{}', '{}', '{}', '{}'
+     FROM generate_series(1, $many - (SELECT count(*) FROM lockkeeper.items)) AS n"
+ok 'a sweep reads the items that it forgets' forgets 128
+
 # Items are worked through in portions, in the order of their claims: by priority, then by age.
 for id in a b c d e; do
     "$lk" push portions "$id" >"$work/out" 2>"$work/err"

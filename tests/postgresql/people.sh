@@ -152,6 +152,33 @@ ok 'or a list of items' is "SELECT lockkeeper.push_replace('news', ARRAY['1', '2
     '{again,ready,ready}'
 ok 'in the meantime it is claimed' is "SELECT id, state, claimed_by FROM lockkeeper.lk_items WHERE queue = 'news' AND id = '1'" '1|again|w'
 ok 'as the program says' says 0 '*1*again*w*' items news
+# ---- results ----
+
+sql "SELECT lockkeeper.push('kept', '1', 'in', keep => '1 hour'), lockkeeper.push('kept', ARRAY['2', '3', '4'])" >"$work/out"
+sql "SELECT lockkeeper.claim('kept', 4, 'w')" >"$work/out"
+ok 'a progress is told' is "SELECT lockkeeper.progress('kept', '1', 'half', 'w'); SELECT progress FROM lockkeeper.lk_items
+    WHERE queue = 'kept' AND id = '1'" 'ok
+half'
+ok 'by the claimant alone' code LK078 "SELECT lockkeeper.progress('kept', '1', 'all', 'x')"
+ok 'items are done with results' is "SELECT lockkeeper.done('kept', '1', 'w', result => 'out'),
+    lockkeeper.done('kept', '2', '\\x00ff'::bytea, 'w', keep => '1 min'),
+    lockkeeper.done('kept', ARRAY['3', '4'], 'w', results => ARRAY['three', NULL]::bytea[], keep => '1 ms')" 'ok|ok|{ok,ok}'
+ok 'and are kept with them for their time' is "SELECT id, state, encode(value, 'hex'), progress, claimed_by, due > now()
+    FROM lockkeeper.lk_items WHERE queue = 'kept'" '1|done|6f7574|||t
+2|done|00ff|||t'
+ok 'the program shows them' says 0 '*1 *done*2 *done*' items kept
+ok 'one that is pushed again has another run' is "SELECT lockkeeper.push_again('kept', '1', 'more'), lockkeeper.push('kept', '3');
+    SELECT id, state, convert_from(value, 'UTF8'), attempts FROM lockkeeper.lk_items WHERE queue = 'kept' AND id <> '2'" 'done|t
+1|ready|more|0
+3|ready||0'
+ok 'which keeps nothing, as its push says nothing' is "SELECT count(*) FROM lockkeeper.claim('kept', 2, 'w');
+    SELECT lockkeeper.done('kept', ARRAY['1', '3'], 'w'); SELECT id FROM lockkeeper.lk_items WHERE queue = 'kept'" '2
+{ok,ok}
+2'
+ok 'and a result that is not wanted is dropped' is "SELECT lockkeeper.drop('kept', '2'); SELECT count(*) FROM lockkeeper.lk_items
+    WHERE queue = 'kept'" 'ok
+0'
+
 ok 'when it ends, it is new' is "SELECT lockkeeper.done('news', '1', 'w'); SELECT state, attempts, convert_from(value, 'UTF8'), priority
     FROM lockkeeper.lk_items WHERE queue = 'news' AND id = '1'" 'ok
 ready|0|d|-1'
@@ -328,7 +355,7 @@ ok 'and keeps views of the functions for people' is 'SELECT outcome FROM mine' g
 ok 'which are told by their comments' is "SELECT string_agg(DISTINCT p.proname, ' ' ORDER BY p.proname)
     FROM pg_proc AS p WHERE p.pronamespace = 'lockkeeper'::regnamespace
     AND obj_description(p.oid, 'pg_proc') IS NOT NULL" \
-    'acquire break cancel claim del done drop get push push_again push_replace put release renew retry sweep unpark'
+    'acquire break cancel claim del done drop get progress push push_again push_replace put release renew retry sweep unpark'
 exec 3>&-
 ok 'the text of a failure is a text' is "SELECT lockkeeper.push('why', '1'); SELECT id FROM lockkeeper.claim('why', owner => 'w');
     SELECT lockkeeper.retry('why', '1', 'w', error => 'Größe fehlt');

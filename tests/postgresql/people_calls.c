@@ -363,12 +363,13 @@ PGresult *people_push_all(struct people *people, const struct lk_command *comman
 
     (void)snprintf(sql, sizeof sql,
                    "SELECT unnest(lockkeeper.%s($1, delay => $2, priority => $3,"
-                   " needs => string_to_array($4, ' '), ids => ARRAY[",
+                   " needs => string_to_array($4, ' '), keep => $5, ids => ARRAY[",
                    functions[first->kind]);
     call_add_path(&call, &first->queue);
     (void)snprintf(call_add(&call), sizeof call.texts[0], "%lld ms", (long long)first->delay_ms);
     (void)snprintf(call_add(&call), sizeof call.texts[0], "%d", first->priority);
     call_add_parts(&call, first->needs, first->need_count);
+    (void)snprintf(call_add(&call), sizeof call.texts[0], "%lld ms", (long long)first->keep_ms);
     for (size_t i = 0; i < 2 * count; i++) {
         const struct lk_push *push = &commands[i % count].push;
         size_t used = strlen(sql);
@@ -376,7 +377,7 @@ PGresult *people_push_all(struct people *people, const struct lk_command *comman
                        i == 0       ? lists[0]
                        : i == count ? lists[2]
                                     : lists[1],
-                       i + 5);
+                       i + 6);
         if (i >= count && push->value.size > 0) {
             call_add_bytes(&call, push->value);
         } else {
@@ -495,9 +496,30 @@ PGresult *people_claim_all(struct people *people, const struct lk_take *take, si
     return rows;
 }
 
+/* What is said with the end of a claim, or of its work, behind queue, id, owner and token. */
+static const char *add_what_is_said(struct call *call, const struct lk_finish *finish) {
+    if (finish->kind == LK_FINISH_PROGRESS) {
+        call_add_text(call, finish->progress);
+        return "progress($1, $2, $5, $3, $4";
+    }
+    if (finish->kind == LK_FINISH_DONE) {
+        call_add_text(call, finish->result);
+        call_add_number(call, finish->keep_ms, " ms");
+        return "done($1, $2::text, $3, $4, result => $5::text, keep => $6";
+    }
+    (void)snprintf(call_add(call), sizeof call->texts[0], "%lld ms", (long long)finish->delay_ms);
+    if (finish->failure.has_exit) {
+        (void)snprintf(call_add(call), sizeof call->texts[0], "%d", finish->failure.exit_code);
+    } else {
+        call_add_null(call);
+    }
+    call_add_boolean(call, finish->is_uncounted);
+    call_add_boolean(call, finish->parks);
+    return "retry($1, $2, $3, $4, $5, $6, uncounted => $7, park => $8";
+}
+
 static lk_outcome decide_finish(struct people *people, const struct lk_finish *finish,
                                 struct lk_decision *decision) {
-    bool is_done = finish->kind == LK_FINISH_DONE;
     struct call call = {.count = 0};
     struct lk_item_path item;
 
@@ -508,21 +530,7 @@ static lk_outcome decide_finish(struct people *people, const struct lk_finish *f
     }
     add_owner(people, &call, finish->owner, &item.path, finish->token);
     call_add_number(&call, (int64_t)finish->token, "");
-    if (!is_done) {
-        (void)snprintf(call_add(&call), sizeof call.texts[0], "%lld ms",
-                       (long long)finish->delay_ms);
-        if (finish->failure.has_exit) {
-            (void)snprintf(call_add(&call), sizeof call.texts[0], "%d", finish->failure.exit_code);
-        } else {
-            call_add_null(&call);
-        }
-        call_add_boolean(&call, finish->is_uncounted);
-        call_add_boolean(&call, finish->parks);
-    }
-    return decide_end(people,
-                      is_done ? "done($1, $2::text, $3, $4"
-                              : "retry($1, $2, $3, $4, $5, $6, uncounted => $7, park => $8",
-                      &call, &decision->error);
+    return decide_end(people, add_what_is_said(&call, finish), &call, &decision->error);
 }
 
 static lk_outcome decide_item(struct people *people, const struct lk_command *command,

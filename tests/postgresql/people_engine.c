@@ -120,12 +120,15 @@ static lk_outcome decide(struct lk_engine *engine, const struct lk_command *comm
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
+/* One token, one owner, one result. */
 static bool is_of_one_token(const struct lk_command *commands, size_t count) {
     bool is_one = true;
 
     for (size_t i = 1; i < count; i++) {
         is_one = is_one && commands[i].finish.token == commands[0].finish.token
-                 && lk_slice_equal(commands[i].finish.owner, commands[0].finish.owner);
+                 && lk_slice_equal(commands[i].finish.owner, commands[0].finish.owner)
+                 && lk_slice_equal(commands[i].finish.result, commands[0].finish.result)
+                 && commands[i].finish.keep_ms == commands[0].finish.keep_ms;
     }
     return is_one;
 }
@@ -173,8 +176,14 @@ static void finish_many(struct people *people, const struct lk_command *commands
         (void)snprintf(call.texts[3] + strlen(call.texts[3]), 300, "%s%.*s", i > 0 ? " " : "",
                        (int)commands[i].finish.id.size, commands[i].finish.id.bytes);
     }
+    call_add_text(&call, first->result);
+    (void)snprintf(call_add(&call), sizeof call.texts[0], "%zu", count);
+    call_add_number(&call, first->keep_ms, " ms");
     rows = sql_ask(people,
-                   "SELECT unnest(lockkeeper.done($1, string_to_array($4, ' '), $2, $3, false))",
+                   "SELECT unnest(lockkeeper.done($1, string_to_array($4, ' '), $2, $3, false,"
+                   " results => CASE WHEN $5::text IS NOT NULL THEN"
+                   "  array_fill(convert_to($5::text, 'UTF8'), ARRAY[$6::integer]) END,"
+                   " keep => $7))",
                    &call, &series->error);
     for (int i = 0; rows != NULL && i < PQntuples(rows); i++) {
         add_answer(series, outcome_of(PQgetvalue(rows, i, 0)));

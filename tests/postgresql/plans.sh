@@ -29,7 +29,8 @@ numbers() { # FROM TO
     echo "DROP TABLE IF EXISTS numbers;
           CREATE TEMPORARY TABLE numbers AS SELECT n FROM generate_series($1, $2) AS n;"
 }
-others() { # FROM TO: requests, each in a root of its own, of which one in four waits, and items
+others() { # FROM TO: requests, each in a root of its own, of which one in four waits, and items; and
+    # in the queue that is asked about, items that are done
     numbers "$1" "$2"
     lease "'other-' || n" "'other-' || n || '/table'" '3000000000000000 + n' '(n % 4 < 3)'
     echo "INSERT INTO lockkeeper.roots (root, due_us, has_waiting)
@@ -37,7 +38,10 @@ others() { # FROM TO: requests, each in a root of its own, of which one in four 
           INSERT INTO lockkeeper.queue_counts (path) SELECT 'other-' || n || '/queue' FROM numbers;
           INSERT INTO lockkeeper.items (queue, id, sequence, state, due_us, need_paths, need_limits,
               need_units, need_roots)
-          SELECT 'other-' || n || '/queue', n, n, 'ready', 0, '{}', '{}', '{}', '{}' FROM numbers;"
+          SELECT 'other-' || n || '/queue', n, n, 'ready', 0, '{}', '{}', '{}', '{}' FROM numbers
+          UNION ALL
+          SELECT 'my/queue', 'done-' || n, n, 'done', lockkeeper.now_us() + 3600000000, '{}', '{}',
+              '{}', '{}' FROM numbers;"
 }
 beginning() { # a few others, and a line of ten
     echo "TRUNCATE lockkeeper.requests, lockkeeper.parts, lockkeeper.roots, lockkeeper.items,
@@ -99,10 +103,20 @@ call() { # NAME N: the SQL of a call, the Nth time
     'what shows a path') echo "SELECT count(*) FROM lockkeeper.lk_show('short');" ;;
     'a break') echo "CALL lockkeeper.lk_break('short', 'short', 'short-$((8 + $2))', true, 'dba', 'a test');" ;;
     'an item')
-        echo "CALL lockkeeper.lk_push_item('my/queue', 'item', 'my', NULL, 0, '{}', '{}', '{}', '{}', 0, 0);
+        echo "CALL lockkeeper.lk_push_item('my/queue', 'item', 'my', NULL, 0, '{}', '{}', '{}', '{}', 0, 0, 0);
               CALL lockkeeper.lk_take('my/queue', '{my/queue,my}', 'my', 'me', 3600000, 0, $2, '') \\gset
               CALL lockkeeper.lk_finish_claim('my/queue', 'item', 'my', 'me', :token, -1, NULL, NULL,
-                                               false, false);"
+                                               false, false, NULL, 0);"
+        ;;
+    'an item that is kept')
+        echo "CALL lockkeeper.lk_push_item('my/queue', 'kept-$2', 'my', 'x', 0, '{}', '{}', '{}', '{}', 0, 0, 0);
+              CALL lockkeeper.lk_take('my/queue', '{my/queue,my}', 'my', 'me', 3600000, 0, 0, '') \\gset
+              CALL lockkeeper.lk_progress('my/queue', 'kept-$2', 'my', 'me', :token, 'half');
+              SELECT lockkeeper.lk_has_items('my/queue');
+              CALL lockkeeper.lk_finish_claim('my/queue', 'kept-$2', 'my', 'me', :token, NULL, NULL, NULL,
+                                               false, false, 'y', 60000);
+              SELECT count(*) FROM lockkeeper.lk_items_of('my/queue', 'kept-$2');
+              SELECT lockkeeper.lk_has_items('my/queue');"
         ;;
     esac
 }

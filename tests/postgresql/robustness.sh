@@ -65,7 +65,7 @@ refused() {
 ok 'an ask inside a transaction is refused' refused \
     "lk_ask('me', '{t/1}', '{0}', '{0}', 't/1', '{t}', 'try', 60000, 0, NULL, 0, false, '{t/1,t}')"
 ok 'so is a release' refused "lk_release('me', '{}', 't/1', '{t}', 0, '{}', NULL)"
-ok 'so is a push' refused "lk_push_item('t/q', '1', 't', NULL, 0, '{}', '{}', '{}', '{}', 0, 0)"
+ok 'so is a push' refused "lk_push_item('t/q', '1', 't', NULL, 0, '{}', '{}', '{}', '{}', 0, 0, 0)"
 ok 'so is a claim' refused "lk_take('t/q', '{t/q,t}', 't', 'me', 60000, 0, 0, '')"
 ok 'and nothing is done' is "SELECT (SELECT count(*) FROM mine) + (SELECT count(*)
     FROM lockkeeper.requests WHERE root = 't')" 0

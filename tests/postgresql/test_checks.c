@@ -388,7 +388,13 @@ static void test_values(void **state) {
         " WHERE checks.release('x', 'me', value => repeat('v', $1), or_fail => false) > ''",
         "SELECT CASE WHEN checks.push('q', 'id', repeat('v', $1)) THEN 'ok' END",
         "SELECT CASE (checks.push('q', ARRAY['a', 'b'],"
-        " ARRAY['', convert_to(repeat('v', $1), 'UTF8')]))[2] WHEN true THEN 'ok' END"};
+        " ARRAY['', convert_to(repeat('v', $1), 'UTF8')]))[2] WHEN true THEN 'ok' END",
+        "SELECT replace(checks.done('q', 'no', 'me', or_fail => false, result => repeat('v', $1)),"
+        " 'lost', 'ok')",
+        "SELECT replace(checks.done('q', 'no', convert_to(repeat('v', $1), 'UTF8'), 'me',"
+        " or_fail => false), 'lost', 'ok')",
+        "SELECT replace((checks.done('q', ARRAY['no'], 'me', or_fail => false,"
+        " results => ARRAY[convert_to(repeat('v', $1), 'UTF8')]))[1], 'lost', 'ok')"};
     static const char *const sizes[] = {"0", "65536", "65537", "100000"};
     lk_error error;
 
@@ -413,6 +419,7 @@ struct pushed {
     const char *queue;
     const char *id;
     int64_t delay_ms;
+    int64_t keep_ms;
     int64_t priority;
     const char *needs; /* with a space between */
 };
@@ -421,6 +428,7 @@ struct pushed {
 static lk_outcome check_push(const struct pushed *pushed, lk_error *error) {
     struct lk_push push = {.id = lk_slice_of(pushed->id),
                            .delay_ms = pushed->delay_ms,
+                           .keep_ms = pushed->keep_ms,
                            .priority = (int32_t)pushed->priority};
     struct lk_part needs[LK_NEEDS_MAX + 2];
     struct lk_item_path item;
@@ -443,16 +451,18 @@ static lk_outcome check_push(const struct pushed *pushed, lk_error *error) {
 
 static void expect_push(const struct pushed *pushed) {
     char delay[64];
+    char keep[64];
     char priority[64];
-    const char *const values[] = {pushed->queue, pushed->id, delay, priority, pushed->needs};
+    const char *const values[] = {pushed->queue, pushed->id, delay, priority, pushed->needs, keep};
     char got[TEXT_MAX];
     lk_error error;
 
     (void)snprintf(delay, sizeof delay, "%lld ms", (long long)pushed->delay_ms);
+    (void)snprintf(keep, sizeof keep, "%lld ms", (long long)pushed->keep_ms);
     (void)snprintf(priority, sizeof priority, "%lld", (long long)pushed->priority);
     ask("SELECT checks.push($1, $2, delay => $3, priority => $4,"
-        " needs => string_to_array($5, ' '))",
-        5, values, got);
+        " needs => string_to_array($5, ' '), keep => $6)",
+        6, values, got);
     compare(pushed->id, check_push(pushed, &error) == LK_OK ? "t" : error.text, got);
 }
 
@@ -483,8 +493,8 @@ static void test_pushes(void **state) {
 
     (void)state;
     for (unsigned i = 0; i < count; i++) {
-        const struct pushed pushed = {SOME(queues), SOME(ids), SOME(delays), SOME(priorities),
-                                      SOME(needs)};
+        const struct pushed pushed = {SOME(queues), SOME(ids),        SOME(delays),
+                                      SOME(delays), SOME(priorities), SOME(needs)};
         expect_push(&pushed);
     }
 #undef SOME
@@ -518,6 +528,31 @@ static void test_claims_and_ends(void **state) {
             &sizes[i], got);
         compare(sizes[i], lk_finish_check(&finish, &item, &error) == LK_OK ? "lost" : error.text,
                 got);
+        finish.progress = finish.failure.text;
+        finish.failure.text.size = 0;
+        ask("SELECT checks.progress('q', '1', repeat('p', $1), 'me', or_fail => false)", 1,
+            &sizes[i], got);
+        compare(sizes[i], lk_finish_check(&finish, &item, &error) == LK_OK ? "lost" : error.text,
+                got);
+    }
+}
+
+static void test_times_of_results(void **state) {
+    static const int64_t keeps[] = {0, 1, LK_TTL_MAX_MS, LK_TTL_MAX_MS + 1, -1};
+    char got[TEXT_MAX];
+    lk_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof keeps / sizeof keeps[0]; i++) {
+        struct lk_finish finish = {
+            .id = lk_slice_of("1"), .owner = lk_slice_of("me"), .keep_ms = keeps[i]};
+        struct lk_item_path item;
+        char text[64];
+        const char *const values[] = {text};
+        (void)snprintf(text, sizeof text, "%lld ms", (long long)keeps[i]);
+        (void)lk_path_parse(lk_slice_of("q"), &finish.queue, NULL);
+        ask("SELECT checks.done('q', '1', 'me', or_fail => false, keep => $1)", 1, values, got);
+        compare(text, lk_finish_check(&finish, &item, &error) == LK_OK ? "lost" : error.text, got);
     }
 }
 
@@ -553,6 +588,9 @@ static void test_what_sql_adds(void **state) {
         "SELECT checks.claim('q', ask => 0)",
         "SELECT checks.done('q', '1')",
         "SELECT checks.done('q', NULL::text, 'me')",
+        "SELECT checks.done('q', ARRAY['1'], 'me', results => ARRAY['1', '2']::bytea[])",
+        "SELECT checks.done('q', '1', 'me', keep => '-1 s')",
+        "SELECT checks.progress('q', '1', 'half')",
         "SELECT checks.break('x', '')",
         "SELECT checks.break('x', NULL)",
         "SELECT checks.break('x', repeat('r', 1025))",
@@ -601,7 +639,8 @@ int main(void) {
         cmocka_unit_test(test_lists_of_parts),   cmocka_unit_test(test_bytes_that_are_no_text),
         cmocka_unit_test(test_owners_and_notes), cmocka_unit_test(test_times),
         cmocka_unit_test(test_values),           cmocka_unit_test(test_pushes),
-        cmocka_unit_test(test_claims_and_ends),  cmocka_unit_test(test_what_sql_adds),
+        cmocka_unit_test(test_claims_and_ends),  cmocka_unit_test(test_times_of_results),
+        cmocka_unit_test(test_what_sql_adds),
     };
 
     return cmocka_run_group_tests(tests, open_store, close_store);

@@ -71,11 +71,23 @@ static void add_push(struct sending *sending, const struct lk_push *push) {
     lk_form_add_number(writer, "delay_ms", push->delay_ms);
     lk_form_add_number(writer, "priority", push->priority);
     lk_form_add_number(writer, "kind", push->kind);
+    if (push->keep_ms > 0) {
+        lk_form_add_number(writer, "keep_ms", push->keep_ms);
+    }
     lk_arguments_clear(lists);
     lk_arguments_add_parts(lists, push->needs, push->need_count);
     lk_arguments_add_roots(lists, push->needs, push->need_count);
     for (int i = 0; i < lists->count; i++) {
         lk_form_add_slice(writer, names[i], lists->values[i]);
+    }
+}
+
+static void add_result(struct lk_form_writer *writer, const struct lk_finish *done) {
+    if (done->result.size > 0) {
+        add_hexadecimal(writer, "result", done->result);
+    }
+    if (done->keep_ms > 0) {
+        lk_form_add_number(writer, "keep_ms", done->keep_ms);
     }
 }
 
@@ -94,6 +106,7 @@ static void add_command(struct sending *sending, const struct lk_command *comman
         lk_form_add_slice(writer, "id", command->finish.id);
         lk_form_add_slice(writer, "owner", command->finish.owner);
         lk_form_add_number(writer, "token", (int64_t)command->finish.token);
+        add_result(writer, &command->finish);
         break;
     case LK_COMMAND_UNPARK:
         lk_form_add_slice(writer, "id", command->unpark.id);

@@ -39,6 +39,14 @@ static lk_push_result read_pushed(const struct lk_rows *rows) {
     };
 }
 
+static void add_bytes_if_any(struct lk_arguments *arguments, struct lk_slice bytes) {
+    if (bytes.size > 0) {
+        lk_arguments_add_bytes(arguments, bytes);
+    } else {
+        lk_arguments_add_null(arguments);
+    }
+}
+
 lk_outcome lk_procedures_push(struct lk_procedures *store, const struct lk_push *push,
                               const struct lk_patience *patience, struct lk_decision *decision) {
     lk_error *error = &decision->error;
@@ -54,16 +62,13 @@ lk_outcome lk_procedures_push(struct lk_procedures *store, const struct lk_push 
     lk_arguments_add_path(&arguments, &push->queue);
     lk_arguments_add_text(&arguments, push->id);
     lk_arguments_add_root(&arguments, &push->queue);
-    if (push->value.size > 0) {
-        lk_arguments_add_bytes(&arguments, push->value);
-    } else {
-        lk_arguments_add_null(&arguments);
-    }
+    add_bytes_if_any(&arguments, push->value);
     lk_arguments_add_integer(&arguments, push->delay_ms);
     lk_arguments_add_parts(&arguments, push->needs, push->need_count);
     lk_arguments_add_roots(&arguments, push->needs, push->need_count);
     lk_arguments_add_integer(&arguments, push->priority);
     lk_arguments_add_integer(&arguments, push->kind);
+    lk_arguments_add_integer(&arguments, push->keep_ms);
     outcome =
         lk_procedures_call(store, "lk_push_item", LK_ONCE, &arguments, patience, &rows, error);
     if (outcome == LK_OK) {
@@ -162,11 +167,28 @@ static void add_failure(struct lk_arguments *arguments, const struct lk_item_fai
     } else {
         lk_arguments_add_null(arguments);
     }
-    if (failure->text.size > 0) {
-        lk_arguments_add_bytes(arguments, failure->text);
-    } else {
-        lk_arguments_add_null(arguments);
-    }
+    add_bytes_if_any(arguments, failure->text);
+}
+
+/* Which claim, of which owner. */
+static void add_claim(struct lk_arguments *arguments, const struct lk_finish *finish) {
+    lk_arguments_add_path(arguments, &finish->queue);
+    lk_arguments_add_text(arguments, finish->id);
+    lk_arguments_add_root(arguments, &finish->queue);
+    lk_arguments_add_text(arguments, finish->owner);
+    lk_arguments_add_integer(arguments, (int64_t)finish->token);
+}
+
+/* Repeated it does the same again. */
+static lk_outcome tell_progress(struct lk_procedures *store, const struct lk_finish *finish,
+                                const struct lk_patience *patience, struct lk_decision *decision) {
+    struct lk_arguments arguments;
+
+    lk_arguments_init(&arguments, store->database->lists);
+    add_claim(&arguments, finish);
+    add_bytes_if_any(&arguments, finish->progress);
+    return lk_procedures_perform(store, "lk_progress", LK_REPEATABLE, &arguments, patience,
+                                 decision);
 }
 
 lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_finish *finish,
@@ -179,12 +201,11 @@ lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_fin
     if (outcome != LK_OK) {
         return outcome;
     }
+    if (finish->kind == LK_FINISH_PROGRESS) {
+        return tell_progress(store, finish, patience, decision);
+    }
     lk_arguments_init(&arguments, store->database->lists);
-    lk_arguments_add_path(&arguments, &finish->queue);
-    lk_arguments_add_text(&arguments, finish->id);
-    lk_arguments_add_root(&arguments, &finish->queue);
-    lk_arguments_add_text(&arguments, finish->owner);
-    lk_arguments_add_integer(&arguments, (int64_t)finish->token);
+    add_claim(&arguments, finish);
     if (finish->kind == LK_FINISH_DONE) {
         lk_arguments_add_null(&arguments);
     } else {
@@ -193,6 +214,8 @@ lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_fin
     add_failure(&arguments, &finish->failure);
     lk_arguments_add_boolean(&arguments, finish->is_uncounted);
     lk_arguments_add_boolean(&arguments, finish->parks);
+    add_bytes_if_any(&arguments, finish->result);
+    lk_arguments_add_integer(&arguments, finish->keep_ms);
     outcome = lk_procedures_perform(store, "lk_finish_claim",
                                     finish->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments,
                                     patience, decision);

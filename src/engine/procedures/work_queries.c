@@ -25,6 +25,7 @@ enum {
     ITEM_PRIORITY,
     ITEM_LAST_EXIT,
     ITEM_LAST_ERROR,
+    ITEM_PROGRESS,
 };
 
 /* Columns of lk_parked_of(). */
@@ -79,6 +80,7 @@ static bool add_item(lk_item_list *list, const struct lk_rows *rows, int row,
     char *texts[3] = {NULL, NULL, NULL};
     void *value;
     void *words;
+    void *progress;
     bool is_claimed = !lk_row_is_null(rows, row, ITEM_OWNER);
     bool is_whole;
 
@@ -91,6 +93,7 @@ static bool add_item(lk_item_list *list, const struct lk_rows *rows, int row,
     item->last_failure.exit_code = (int32_t)lk_row_integer(rows, row, ITEM_LAST_EXIT);
     is_whole = read_bytes(rows, row, ITEM_VALUE, &item->value, &value);
     is_whole = read_bytes(rows, row, ITEM_LAST_ERROR, &item->last_failure.text, &words) && is_whole;
+    is_whole = read_bytes(rows, row, ITEM_PROGRESS, &item->progress, &progress) && is_whole;
     claim->owner = lk_row_text(rows, row, ITEM_OWNER);
     claim->deadline_us = lk_row_integer(rows, row, ITEM_DEADLINE_US);
     is_whole = is_whole && read_needs(rows, row, item, texts)
@@ -100,6 +103,7 @@ static bool add_item(lk_item_list *list, const struct lk_rows *rows, int row,
     }
     free(value);
     free(words);
+    free(progress);
     return is_whole;
 }
 
@@ -116,14 +120,34 @@ static bool add_items(lk_item_list *list, const struct lk_rows *rows) {
     return is_whole;
 }
 
+/* The rows of lk_items_of(): an id that is NULL stands for all. */
+static lk_outcome read_items(struct lk_procedures *store, const struct lk_item_query *query,
+                             const struct lk_patience *patience, struct lk_rows **ret_rows,
+                             lk_error *error) {
+    struct lk_arguments arguments;
+    lk_outcome outcome = lk_procedures_tick(store, query->queue, patience, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_arguments_init(&arguments, store->database->lists);
+    lk_arguments_add_path(&arguments, query->queue);
+    if (query->id.size > 0) {
+        lk_arguments_add_text(&arguments, query->id);
+    } else {
+        lk_arguments_add_null(&arguments);
+    }
+    return lk_procedures_call(store, "lk_items_of", LK_READING, &arguments, patience, ret_rows,
+                              error);
+}
+
 lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_item_query *query,
                                const struct lk_patience *patience, lk_item_list **ret_list,
                                lk_error *error) {
     struct lk_rows *rows = NULL;
     lk_item_list *list;
     bool is_whole;
-    lk_outcome outcome = lk_procedures_read(lk_procedures_of(engine), "lk_items_of", query->queue,
-                                            patience, &rows, error);
+    lk_outcome outcome = read_items(lk_procedures_of(engine), query, patience, &rows, error);
 
     if (outcome != LK_OK) {
         return outcome;
@@ -165,7 +189,7 @@ static void read_counts(const struct lk_rows *rows, int row, int first, lk_queue
     uint64_t *const columns[] = {&counts.pushed,  &counts.duplicates, &counts.claims,
                                  &counts.steals,  &counts.done,       &counts.retried,
                                  &counts.parked,  &counts.ready,      &counts.delayed,
-                                 &counts.claimed, &counts.parked_now};
+                                 &counts.claimed, &counts.parked_now, &counts.done_now};
     const int count = (int)(sizeof columns / sizeof columns[0]);
 
     for (int i = 0; i < count; i++) {

@@ -155,9 +155,9 @@ CREATE TABLE lockkeeper.items (
     sequence     bigint  NOT NULL, -- in its queue: the smaller, the older
     priority     smallint NOT NULL DEFAULT 0, -- the greater, the earlier it is claimed
     state        text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
-                                                  'cancelled', 'again')),
+                                                  'cancelled', 'again', 'done')),
     -- Of a delayed item, or one that was pushed again: when it is ready. Of a ready one: since when; 0:
-    -- since it was pushed.
+    -- since it was pushed. Of one that is done: when it is forgotten.
     due_us       bigint  NOT NULL,
     attempts     integer NOT NULL DEFAULT 0, -- claims so far
     was_lost     boolean NOT NULL DEFAULT false, -- the last claim perished: the next is a steal
@@ -174,7 +174,9 @@ CREATE TABLE lockkeeper.items (
     last_error   bytea,   -- the same: its text, of any bytes; NULL: it gave none
     need_group   bytea,   -- of those in its queue that need the same; NULL: it needs nothing
     follows      boolean NOT NULL DEFAULT false, -- while ready: another one of its group is before it
-    is_head     boolean NOT NULL DEFAULT false  -- of its strict needs: see `heads`
+    is_head      boolean NOT NULL DEFAULT false, -- of its strict needs: see `heads`
+    keep_ms      bigint  NOT NULL DEFAULT 0, -- for how long, once it is done; 0: not at all
+    progress     bytea    -- of its last claim, of any bytes; NULL: it told none
 ) WITH (fillfactor = 80);
 CREATE UNIQUE INDEX items_by_id ON lockkeeper.items (queue, id);
 CREATE INDEX items_ready ON lockkeeper.items (queue, follows, priority DESC, sequence)
@@ -183,6 +185,7 @@ CREATE INDEX items_by_need ON lockkeeper.items (need_group, follows, priority DE
     WHERE state = 'ready' AND need_group IS NOT NULL;
 CREATE INDEX items_delayed ON lockkeeper.items (queue, due_us) WHERE state = 'delayed';
 CREATE INDEX items_parked ON lockkeeper.items (queue, sequence) WHERE state = 'parked';
+CREATE INDEX items_done ON lockkeeper.items (due_us) WHERE state = 'done';
 
 -- R16, strict order: the items that are the heads of their strict needs, and so keep others from
 -- being claimed. It has a row of each need.
@@ -194,8 +197,8 @@ CREATE TABLE lockkeeper.heads (
     PRIMARY KEY (queue, path)
 );
 
--- The values of items that have one; in a table of their own, so that a claim does not rewrite
--- them.
+-- The values of items that have one, and the results of those that are done; in a table of their
+-- own, so that a claim does not rewrite them.
 CREATE TABLE lockkeeper.item_values (
     item  bigint PRIMARY KEY,
     bytes bytea NOT NULL

@@ -100,12 +100,15 @@ BEGIN
             ('values', 'path text, bytes bytea', format(lockkeeper.path_rule(), 'path') || '
                 AND octet_length(bytes) <= @LK_VALUE_BYTES_MAX@'),
             ('queue_counts', 'path text', format(lockkeeper.path_rule(), 'path')),
-            ('items', 'queue text, id text, last_error bytea, max_attempts integer, need_paths text[],
-                       need_limits integer[], need_units integer[], need_roots text[]',
+            ('items', 'queue text, id text, last_error bytea, max_attempts integer, keep_ms bigint,
+                       progress bytea, need_paths text[], need_limits integer[],
+                       need_units integer[], need_roots text[]',
              format(lockkeeper.path_rule(), '(queue || ''/'' || id)') || '
                 AND octet_length(id) BETWEEN 1 AND @LK_SEGMENT_BYTES_MAX@
                 AND pg_catalog.strpos(id, ''/'') = 0
                 AND octet_length(last_error) <= @LK_FAILURE_BYTES_MAX@ AND max_attempts >= 0
+                AND keep_ms BETWEEN 0 AND @LK_TTL_MAX_MS@
+                AND octet_length(progress) <= @LK_FAILURE_BYTES_MAX@
                 AND (need_paths = ''{}'' AND need_roots = ''{}''
                      OR lockkeeper.are_needs(need_paths, need_limits, need_units, need_roots))'),
             ('item_values', 'bytes bytea', 'octet_length(bytes) <= @LK_VALUE_BYTES_MAX@'))

@@ -23,7 +23,7 @@ FROM lockkeeper.parts
 JOIN lockkeeper.requests ON requests.id = parts.request
 ORDER BY parts.path, requests.held DESC, requests.ticket;
 
--- In the order of arrival.
+-- In the order of arrival. An item that was done, and whose time is over, is not there any more.
 CREATE OR REPLACE VIEW lockkeeper.lk_items AS
 SELECT items.queue,
        items.id,
@@ -34,7 +34,7 @@ SELECT items.queue,
        (SELECT requests.owner FROM lockkeeper.requests WHERE requests.id = items.claim)
            AS claimed_by,
        to_timestamp(items.sequence / 1e6) AS since,
-       to_timestamp(CASE WHEN items.state = 'delayed' THEN items.due_us END / 1e6) AS due,
+       to_timestamp(CASE WHEN items.state IN ('delayed', 'done') THEN items.due_us END / 1e6) AS due,
        ARRAY(SELECT n.path || (CASE
                  WHEN n.units < 0 THEN '?strict'
                  WHEN n.units = 0 THEN ''
@@ -57,9 +57,16 @@ SELECT items.queue,
                          WHEN items.state = 'ready'
                               OR (items.state = 'delayed'
                                   AND items.due_us <= extract(epoch FROM clock_timestamp()) * 1000000)
-                         THEN items.due_us END / 1e6) AS ready_since
+                         THEN items.due_us END / 1e6) AS ready_since,
+       (CASE WHEN encode(items.progress, 'hex') ~ ('^(0[1-9a-f]|[1-7].|(c[2-9a-f]|d.)[89ab].'
+                     || '|(e0[ab]|e[1-9a-cef][89ab]|ed[89]).[89ab].'
+                     || '|(f0[9ab]|f[1-3][89ab]|f48).([89ab].){2})*$')
+            THEN convert_from(items.progress, 'UTF8')
+            ELSE encode(items.progress, 'escape') END) COLLATE "default" AS progress
 FROM lockkeeper.items
 LEFT JOIN lockkeeper.item_values ON item_values.item = items.number
+WHERE NOT (items.state = 'done'
+           AND items.due_us <= extract(epoch FROM clock_timestamp()) * 1000000)
 ORDER BY items.queue, items.sequence;
 
 -- The counters of each queue: those of its row, its items, and the items that were done just now.

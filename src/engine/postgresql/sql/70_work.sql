@@ -3,7 +3,9 @@
 -- their claim.
 
 -- The item with this id, and its claim, as far as there are any; one that is past its deadline
--- perishes first, and may take its item with it.
+-- perishes first, and may take its item with it. An item that was done, and whose time is over, is
+-- removed. One whose time is not over yet is locked, for sweeps remove such items without the root's
+-- lock.
 CREATE OR REPLACE FUNCTION lockkeeper.find_item(
     the_queue text, the_id text, INOUT decision lockkeeper.decision, OUT item lockkeeper.items,
     OUT claim lockkeeper.requests)
@@ -12,6 +14,14 @@ BEGIN
     LOOP
         SELECT i.* INTO item FROM lockkeeper.items AS i
         WHERE i.queue = the_queue AND i.id = the_id;
+        IF item.state = 'done' THEN
+            SELECT i.* INTO item FROM lockkeeper.items AS i WHERE i.number = item.number FOR UPDATE;
+            IF item.due_us - decision.now_us <= 0 THEN
+                DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
+                DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
+                item := NULL;
+            END IF;
+        END IF;
         SELECT r.* INTO claim FROM lockkeeper.requests AS r WHERE r.id = item.claim;
         EXIT WHEN claim.id IS NULL OR claim.deadline_us - decision.now_us > 0;
         IF NOT claim.roots <@ decision.roots THEN
@@ -44,7 +54,8 @@ END $do$;
 -- and is `again` from now on: then it is last in its queue, as a new item is.
 CREATE OR REPLACE FUNCTION lockkeeper.replace_item(
     item lockkeeper.items, the_value bytea, delay_ms bigint, the_needs text[], the_limits integer[],
-    the_counts integer[], the_roots text[], the_priority integer, now_us bigint) RETURNS void
+    the_counts integer[], the_roots text[], the_priority integer, the_keep_ms bigint, now_us bigint)
+RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     is_claimed boolean := item.claim <> 0;
@@ -57,8 +68,8 @@ BEGIN
         WHERE i.number = item.number;
     END IF;
     UPDATE lockkeeper.items AS i
-    SET priority = the_priority, need_paths = the_needs, need_limits = the_limits,
-        need_units = the_counts, need_roots = the_roots, need_group = its_group, follows = false,
+    SET priority = the_priority, keep_ms = the_keep_ms, need_paths = the_needs,
+        need_limits = the_limits, need_units = the_counts, need_roots = the_roots, need_group = its_group, follows = false,
         attempts = CASE WHEN is_claimed THEN i.attempts ELSE 0 END,
         due_us = CASE WHEN delay_ms = 0 AND (item.state = 'ready'
                                              OR (item.state = 'delayed' AND item.due_us <= now_us))
@@ -80,7 +91,8 @@ END $$;
 -- @LK_PUSH_REPLACE@ and @LK_PUSH_AGAIN@.
 CREATE OR REPLACE FUNCTION lockkeeper.push_over(
     item lockkeeper.items, the_value bytea, delay_ms bigint, the_needs text[], the_limits integer[],
-    the_counts integer[], the_roots text[], the_priority integer, kind integer, now_us bigint)
+    the_counts integer[], the_roots text[], the_priority integer, kind integer, the_keep_ms bigint,
+    now_us bigint)
 RETURNS lockkeeper.pushed
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -95,7 +107,7 @@ BEGIN
     pushed.wakes := pushed.changed AND (item.claim = 0 OR item.is_head); -- no head any more
     IF pushed.changed THEN
         PERFORM lockkeeper.replace_item(item, the_value, delay_ms, the_needs, the_limits, the_counts,
-                                        the_roots, the_priority, now_us);
+                                        the_roots, the_priority, the_keep_ms, now_us);
     END IF;
     RETURN pushed;
 END $$;
@@ -104,7 +116,7 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.push_item(
     the_queue text, the_id text, the_value bytea, delay_ms bigint, the_needs text[],
     the_limits integer[], the_counts integer[], the_roots text[], the_priority integer,
-    kind integer, decision lockkeeper.decision) RETURNS lockkeeper.pushed
+    kind integer, the_keep_ms bigint, decision lockkeeper.decision) RETURNS lockkeeper.pushed
 LANGUAGE plpgsql AS $$
 DECLARE
     new_number bigint;
@@ -119,19 +131,19 @@ DECLARE
 BEGIN
     LOOP
         INSERT INTO lockkeeper.items AS i (queue, id, sequence, priority, state, due_us, need_paths,
-            need_limits, need_units, need_roots, need_group, follows)
+            need_limits, need_units, need_roots, need_group, follows, keep_ms)
         VALUES (the_queue, the_id, lockkeeper.draw(), the_priority,
             CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
             CASE WHEN delay_ms > 0 THEN decision.now_us + delay_ms * 1000 ELSE 0 END,
             the_needs, the_limits, the_counts, the_roots, its_group,
-            is_behind)
+            is_behind, the_keep_ms)
         ON CONFLICT (queue, id) DO NOTHING
         RETURNING i.number INTO new_number;
         EXIT WHEN new_number IS NOT NULL;
         SELECT * INTO found FROM lockkeeper.find_item(the_queue, the_id, decision);
         IF (found.item).number IS NOT NULL THEN
             RETURN lockkeeper.push_over(found.item, the_value, delay_ms, the_needs, the_limits,
-                the_counts, the_roots, the_priority, kind, decision.now_us);
+                the_counts, the_roots, the_priority, kind, the_keep_ms, decision.now_us);
         END IF;
     END LOOP;
     IF the_value IS NOT NULL THEN
@@ -159,7 +171,7 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.push_one(
     the_queue text, the_id text, the_root text, the_value bytea, delay_ms bigint,
     the_needs text[], the_limits integer[], the_counts integer[], the_roots text[],
-    the_priority integer, kind integer) RETURNS lockkeeper.pushed
+    the_priority integer, kind integer, the_keep_ms bigint) RETURNS lockkeeper.pushed
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
@@ -169,7 +181,7 @@ DECLARE
     pushed lockkeeper.pushed;
 BEGIN
     pushed := lockkeeper.push_item(the_queue, the_id, the_value, delay_ms, the_needs, the_limits,
-                                   the_counts, the_roots, the_priority, kind, decision);
+                                   the_counts, the_roots, the_priority, kind, the_keep_ms, decision);
     PERFORM lockkeeper.count_pushes(the_queue, pushed.is_work::integer,
                                     (NOT pushed.is_work)::integer, pushed.wakes, decision);
     RETURN pushed;
@@ -436,7 +448,7 @@ BEGIN
         UPDATE lockkeeper.items AS i
         SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
             ask_number = the_ask_number, max_attempts = the_max_attempts, claims = i.claims + 1,
-            steals = i.steals + stolen::integer,
+            steals = i.steals + stolen::integer, progress = NULL,
             is_head = -1 = ANY (i.need_units)
         WHERE i.number = item.number
         RETURNING i.* INTO item;
@@ -515,14 +527,37 @@ BEGIN
     WHERE i.number = item.number;
 END $$;
 
--- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back. Then `code`
+-- An item that is done, and whose claim has ended, is kept with this result until then; see `ended`
+-- about its counters.
+CREATE OR REPLACE FUNCTION lockkeeper.keep_done(
+    item lockkeeper.items, the_result bytea, until_us bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE lockkeeper.items AS i
+    SET state = 'done', due_us = until_us, claim = 0, ask_number = 0, progress = NULL, claims = 0,
+        steals = 0, is_head = false -- then 51_groups looks at its needs
+    WHERE i.number = item.number;
+    IF item.need_paths <> '{}' THEN
+        UPDATE lockkeeper.items AS i
+        SET need_paths = '{}', need_limits = '{}', need_units = '{}', need_roots = '{}',
+            need_group = NULL
+        WHERE i.number = item.number;
+    END IF;
+    DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
+    IF the_result IS NOT NULL THEN
+        INSERT INTO lockkeeper.item_values (item, bytes) VALUES (item.number, the_result);
+    END IF;
+END $$;
+
+-- Ends a claim that is still held: the item is removed, or kept with its result (delay_ms NULL), or given
+-- back. It is kept for as long as its push or `keep_ms` says, whichever is longer. Given back, `code`
 -- and `words` are the reason; both NULL: the former one stays. `uncounted`: the attempt does not
 -- count, so the item is not parked unless it `parks`. A cancelled item is removed in any case, and
 -- one that was pushed again is as new in any case.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_item(
     the_queue text, the_id text, the_owner text, the_identity bytea, the_token bigint,
-    delay_ms bigint, code integer, words bytea, uncounted boolean, parks boolean,
-    decision lockkeeper.decision)
+    delay_ms bigint, code integer, words bytea, uncounted boolean, parks boolean, the_result bytea,
+    the_keep_ms bigint, decision lockkeeper.decision)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -533,6 +568,7 @@ DECLARE
     paths text[];
     is_dropped boolean;
     is_again boolean;
+    kept_us bigint;
 BEGIN
     SELECT i.* INTO item FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.id = the_id;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
@@ -557,6 +593,7 @@ BEGIN
             CASE WHEN is_again THEN 0 ELSE item.claims END, -- which stay with the item
             CASE WHEN is_again THEN 0 ELSE item.steals END);
     END IF;
+    kept_us := greatest(item.keep_ms, the_keep_ms) * 1000;
     is_dropped := delay_ms IS NOT NULL AND item.state = 'cancelled';
     parks := NOT is_again AND (parks OR (NOT uncounted AND item.max_attempts > 0
                                          AND item.attempts >= item.max_attempts));
@@ -575,6 +612,8 @@ BEGIN
         PERFORM lockkeeper.drop_claimed(item);
     ELSIF is_again THEN
         PERFORM lockkeeper.begin_again(item, false, code, words, decision.now_us, decision.now_us);
+    ELSIF delay_ms IS NULL AND item.state = 'claimed' AND kept_us > 0 THEN
+        PERFORM lockkeeper.keep_done(item, the_result, decision.now_us + kept_us);
     ELSIF delay_ms IS NULL THEN
         DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
         DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
@@ -612,7 +651,8 @@ FROM (SELECT the_root AS root
 
 CREATE OR REPLACE FUNCTION lockkeeper.finish(
     the_queue text, the_id text, the_root text, the_owner text, the_identity bytea,
-    the_token bigint, delay_ms bigint, code integer, words bytea, uncounted boolean, parks boolean)
+    the_token bigint, delay_ms bigint, code integer, words bytea, uncounted boolean, parks boolean,
+    the_result bytea, the_keep_ms bigint)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
@@ -626,7 +666,34 @@ BEGIN
         decision := lockkeeper.perish(decision, 4);
     END IF;
     RETURN lockkeeper.finish_item(the_queue, the_id, the_owner, the_identity, the_token, delay_ms,
-                                  code, words, uncounted, parks, decision);
+                                  code, words, uncounted, parks, the_result, the_keep_ms, decision);
+END $$;
+
+-- R16: how far the work is, said by its claimant. It is one statement, for which the root's lock is
+-- shared: the claim may be ended meanwhile by another one that shares it.
+CREATE OR REPLACE FUNCTION lockkeeper.tell_progress(
+    the_queue text, the_id text, the_owner text, the_token bigint, words bytea)
+RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    answer lockkeeper.answer;
+    now_us bigint := lockkeeper.now_us();
+BEGIN
+    UPDATE lockkeeper.items AS i SET progress = words
+    WHERE i.queue = the_queue AND i.id = the_id AND i.claim <> 0
+      AND i.claim = (SELECT r.id FROM lockkeeper.requests AS r
+                     WHERE r.id = (SELECT x.claim FROM lockkeeper.items AS x
+                                   WHERE x.queue = the_queue AND x.id = the_id)
+                       AND r.deadline_us - now_us > 0 AND r.owner = the_owner
+                       AND (the_token = 0 OR r.token = the_token));
+    IF NOT FOUND THEN
+        RETURN lockkeeper.lost('@LK_TEXT_NOT_CLAIMED@');
+    END IF;
+    answer.outcome := 'ok';
+    RETURN answer;
 END $$;
 
 -- Makes a parked item ready again.
@@ -680,7 +747,7 @@ BEGIN
     DELETE FROM lockkeeper.items AS i
     WHERE i.queue = the_queue AND i.id = the_id
       AND CASE WHEN only_parked THEN i.state = 'parked'
-               ELSE i.claim = 0 END
+               ELSE i.claim = 0 AND NOT (i.state = 'done' AND i.due_us <= decision.now_us) END
     RETURNING i.* INTO item;
     IF NOT FOUND THEN
         RETURN lockkeeper.lost(CASE WHEN only_parked THEN '@LK_TEXT_NOT_PARKED@'

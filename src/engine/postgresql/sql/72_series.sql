@@ -7,7 +7,7 @@
 -- no grant check is done by a statement for all of it (73_short_series), the rest one after the other.
 
 -- R16. Needs as parts, and their roots. `value`: hexadecimal digits; absent: none. `kind` as in
--- push_over().
+-- push_over(). `keep_ms` absent: 0.
 CREATE OR REPLACE FUNCTION lockkeeper.lk_push_many(the_queue text, the_root text, commands text)
 RETURNS TABLE (added boolean, changed boolean)
 LANGUAGE plpgsql
@@ -26,10 +26,11 @@ BEGIN
     FOR push IN
         SELECT c.* FROM json_to_recordset(commands::json) AS c (id text, value text,
             delay_ms bigint, needs text[], limits integer[], counts integer[], roots text[],
-            priority integer, kind integer)
+            priority integer, kind integer, keep_ms bigint)
     LOOP
         pushed := lockkeeper.push_item(the_queue, push.id, decode(push.value, 'hex'), push.delay_ms,
-            push.needs, push.limits, push.counts, push.roots, push.priority, push.kind, decision);
+            push.needs, push.limits, push.counts, push.roots, push.priority, push.kind,
+            coalesce(push.keep_ms, 0), decision);
         count_pushed := count_pushed + pushed.is_work::integer;
         count_duplicates := count_duplicates + (NOT pushed.is_work)::integer;
         wakes := wakes OR pushed.wakes;
@@ -108,7 +109,7 @@ BEGIN
     PERFORM lockkeeper.release_early_at_commit(begun);
 END $$;
 
--- Ends claims whose items are done.
+-- Ends claims whose items are done. `result`: hexadecimal digits; absent: none. `keep_ms` absent: 0.
 CREATE OR REPLACE FUNCTION lockkeeper.lk_finish_many(the_queue text, the_root text, commands text)
 RETURNS TABLE (outcome text, sentence text)
 LANGUAGE plpgsql
@@ -123,14 +124,19 @@ DECLARE
     ids text[];
     owners text[];
     tokens bigint[];
+    results bytea[];
+    keeps bigint[]; -- in milliseconds
     are_done boolean[];
 BEGIN
     IF decision.is_due THEN
         decision := lockkeeper.perish(decision, 4);
     END IF;
-    SELECT array_agg(c.id), array_agg(c.owner), array_agg(c.token) INTO ids, owners, tokens
-    FROM json_to_recordset(commands::json) AS c (id text, owner text, token bigint);
-    are_done := lockkeeper.finish_plain(the_queue, ids, owners, tokens, decision);
+    SELECT array_agg(c.id), array_agg(c.owner), array_agg(c.token),
+           array_agg(decode(c.result, 'hex')), array_agg(coalesce(c.keep_ms, 0))
+    INTO ids, owners, tokens, results, keeps
+    FROM json_to_recordset(commands::json)
+        AS c (id text, owner text, token bigint, result text, keep_ms bigint);
+    are_done := lockkeeper.finish_plain(the_queue, ids, owners, tokens, results, keeps, decision);
     FOR n IN 1 .. cardinality(ids) LOOP
         IF are_done[n] THEN
             outcome := 'ok';
@@ -139,7 +145,7 @@ BEGIN
             SELECT a.outcome, a.sentence INTO outcome, sentence
             FROM lockkeeper.finish_item(the_queue, ids[n], owners[n],
                 lockkeeper.identity(owners[n], the_queue || '/' || ids[n]), tokens[n], NULL, NULL,
-                NULL, false, false, decision) AS a;
+                NULL, false, false, results[n], keeps[n], decision) AS a;
         END IF;
         RETURN NEXT;
     END LOOP;

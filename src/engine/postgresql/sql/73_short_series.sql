@@ -81,7 +81,7 @@ BEGIN
     SET state = 'claimed', claim = the_claims[array_position(next.items, i.number)],
         attempts = i.attempts + 1, was_lost = false,
         ask_number = numbers[array_position(next.items, i.number)],
-        max_attempts = the_max_attempts, claims = i.claims + 1,
+        max_attempts = the_max_attempts, claims = i.claims + 1, progress = NULL,
         steals = i.steals + i.was_lost::integer
     WHERE i.number = ANY (next.items);
     RETURN QUERY
@@ -92,10 +92,11 @@ BEGIN
         AS c (item, id, attempt, was_lost);
 END $$;
 
--- Ends claims that are held, and removes their items. Answers for each command whether that was
--- done; NULL: for none. The rest is left to finish_item().
+-- Ends claims that are held, and removes their items, or keeps them with their results. Answers for
+-- each command whether that was done; NULL: for none. The rest is left to finish_item().
 CREATE OR REPLACE FUNCTION lockkeeper.finish_plain(
-    the_queue text, ids text[], owners text[], tokens bigint[], decision lockkeeper.decision)
+    the_queue text, ids text[], owners text[], tokens bigint[], results bytea[], keeps bigint[],
+    decision lockkeeper.decision)
 RETURNS boolean[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -109,12 +110,14 @@ BEGIN
     END IF;
     SELECT array_agg(c.place) AS places, array_agg(i.number) AS items, array_agg(i.claim) AS claims,
            array_agg(r.token) AS tokens, array_agg(i.claims) AS counts,
-           array_agg(i.steals) AS steals,
+           array_agg(i.steals) AS steals, array_agg(greatest(i.keep_ms, c.keep_ms)) AS kept_ms,
+           array_agg(c.result) AS results,
            array_agg(CASE WHEN c.token <> 0
                           THEN lockkeeper.identity(c.owner, the_queue || '/' || c.id)
                           ELSE convert_to(i.number::text, 'UTF8') END) AS identities
     INTO known
-    FROM unnest(ids, owners, tokens) WITH ORDINALITY AS c (id, owner, token, place)
+    FROM unnest(ids, owners, tokens, results, keeps) WITH ORDINALITY
+        AS c (id, owner, token, result, keep_ms, place)
     CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.items AS x
                         WHERE x.queue = the_queue AND x.id = c.id OFFSET 0) AS i
     CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = i.claim OFFSET 0) AS r
@@ -125,8 +128,24 @@ BEGIN
     END IF;
     DELETE FROM lockkeeper.requests AS r WHERE r.id = ANY (known.claims);
     DELETE FROM lockkeeper.parts AS p WHERE p.request = ANY (known.claims);
-    DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (known.items);
     DELETE FROM lockkeeper.item_values AS v WHERE v.item = ANY (known.items);
+    IF 0 < ANY (known.kept_ms) THEN -- as keep_done()
+        DELETE FROM lockkeeper.items AS i
+        WHERE i.number = ANY (ARRAY(SELECT k.item FROM unnest(known.items, known.kept_ms)
+                                        AS k (item, kept_ms) WHERE k.kept_ms = 0));
+        UPDATE lockkeeper.items AS i
+        SET state = 'done', claim = 0, ask_number = 0, progress = NULL, claims = 0, steals = 0,
+            due_us = decision.now_us
+                     + 1000 * known.kept_ms[array_position(known.items, i.number)]
+        WHERE i.number = ANY (ARRAY(SELECT k.item FROM unnest(known.items, known.kept_ms)
+                                        AS k (item, kept_ms) WHERE k.kept_ms > 0));
+        INSERT INTO lockkeeper.item_values (item, bytes)
+        SELECT k.item, k.result
+        FROM unnest(known.items, known.kept_ms, known.results) AS k (item, kept_ms, result)
+        WHERE k.kept_ms > 0 AND k.result IS NOT NULL;
+    ELSE
+        DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (known.items);
+    END IF;
     INSERT INTO lockkeeper.ended (token, identity, ended_us, queue, claims, steals)
     SELECT e.token, e.identity, decision.now_us, the_queue, e.claims, e.steals
     FROM unnest(known.tokens, known.identities, known.counts, known.steals)

@@ -109,6 +109,19 @@ AS $$
 SELECT d.id FROM lockkeeper.done_rows AS d WHERE d.queue = the_queue AND d.id > the_id
 ORDER BY d.id LIMIT most $$;
 
+-- Whether an item of these ids was done, and its time is over.
+CREATE OR REPLACE FUNCTION lockkeeper.is_any_over(the_queue text, ids text[], now_us bigint)
+RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (SELECT true FROM lockkeeper.items AS i WHERE i.state = 'done' AND i.due_us <= now_us
+            ORDER BY i.due_us LIMIT 1) IS NOT NULL
+       AND EXISTS (SELECT FROM unnest(ids) AS u (id)
+                   CROSS JOIN LATERAL (SELECT x.state, x.due_us FROM lockkeeper.items AS x
+                                       WHERE x.queue = the_queue AND x.id = u.id OFFSET 0) AS i
+                   WHERE i.state = 'done' AND i.due_us - now_us <= 0);
+END $$;
+
 -- Pushes the rows of these ids (segments), except those that are done.
 CREATE OR REPLACE FUNCTION lockkeeper.announce(
     the_queue text, the_root text, ids text[], OUT pushed bigint, OUT duplicates bigint)
@@ -119,6 +132,15 @@ AS $$
 DECLARE
     decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
 BEGIN
+    IF lockkeeper.is_any_over(the_queue, ids, decision.now_us) THEN
+        WITH gone AS (
+            DELETE FROM lockkeeper.items AS i
+            WHERE i.queue = the_queue AND i.id = ANY (ids) AND i.state = 'done'
+              AND i.due_us - decision.now_us <= 0
+            RETURNING i.number)
+        DELETE FROM lockkeeper.item_values AS v
+        WHERE v.item = ANY (ARRAY(SELECT g.number FROM gone AS g));
+    END IF;
     WITH wanted AS (
         SELECT u.id, u.n FROM unnest(ids) WITH ORDINALITY AS u (id, n)
         WHERE NOT EXISTS (SELECT FROM lockkeeper.done_rows AS d
@@ -350,7 +372,7 @@ BEGIN
     UPDATE lockkeeper.items AS i
     SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
         ask_number = the_ask_number, max_attempts = the_max_attempts, claims = i.claims + 1,
-        steals = i.steals + stolen::integer,
+        steals = i.steals + stolen::integer, progress = NULL,
         is_head = -1 = ANY (i.need_units)
     WHERE i.number = item.number
     RETURNING i.* INTO item;
@@ -440,7 +462,7 @@ BEGIN
         RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = '@LK_SQLSTATE_COMMITTED@';
     END IF;
     answer := lockkeeper.finish(the_queue, the_id, the_root, the_owner, the_identity, the_token,
-                                NULL, NULL, NULL, false, false);
+                                NULL, NULL, NULL, false, false, NULL, 0);
     IF answer.outcome <> 'ok' THEN
         RAISE EXCEPTION '%', answer.sentence USING ERRCODE = '@LK_SQLSTATE_LOST@';
     END IF;

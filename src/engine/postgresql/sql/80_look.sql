@@ -96,10 +96,11 @@ FROM lockkeeper.audit AS a
 WHERE prefix IS NULL OR lockkeeper.contains(prefix, a.path)
 ORDER BY a.id $$;
 
-CREATE OR REPLACE FUNCTION lockkeeper.lk_items_of(the_queue text)
+-- The item with this id; NULL: all of the queue.
+CREATE OR REPLACE FUNCTION lockkeeper.lk_items_of(the_queue text, the_id text)
 RETURNS TABLE (now_us bigint, id text, state text, due_us bigint, attempts integer, value bytea,
     need_paths text[], need_limits integer[], need_units integer[], owner text,
-    deadline_us bigint, priority smallint, last_exit integer, last_error bytea)
+    deadline_us bigint, priority smallint, last_exit integer, last_error bytea, progress bytea)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -108,19 +109,22 @@ WITH clock AS MATERIALIZED (SELECT lockkeeper.now_us() AS now_us)
 SELECT clock.now_us, i.id,
        CASE WHEN i.state = 'delayed' AND i.due_us <= clock.now_us THEN 'ready' ELSE i.state END,
        i.due_us, i.attempts, v.bytes, i.need_paths, i.need_limits, i.need_units, r.owner,
-       r.deadline_us, i.priority, i.last_exit, i.last_error
+       r.deadline_us, i.priority, i.last_exit, i.last_error, i.progress
 FROM clock
-CROSS JOIN lockkeeper.items AS i
+CROSS JOIN ((SELECT x.* FROM lockkeeper.items AS x WHERE x.queue = the_queue AND the_id IS NULL)
+            UNION ALL
+            (SELECT x.* FROM lockkeeper.items AS x WHERE x.queue = the_queue AND x.id = the_id)) AS i
 LEFT JOIN lockkeeper.item_values AS v ON v.item = i.number
 LEFT JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = i.claim OFFSET 0) AS r
     ON true
-WHERE i.queue = the_queue
+WHERE NOT (i.state = 'done' AND i.due_us <= clock.now_us)
 ORDER BY i.sequence $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.lk_stats(
     the_queue text, OUT pushed bigint, OUT duplicates bigint, OUT claims bigint,
     OUT steals bigint, OUT done bigint, OUT retried bigint, OUT parked bigint, OUT ready bigint,
-    OUT delayed bigint, OUT claimed bigint, OUT parked_now bigint, OUT oldest_us bigint)
+    OUT delayed bigint, OUT claimed bigint, OUT parked_now bigint, OUT done_now bigint,
+    OUT oldest_us bigint)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -131,6 +135,7 @@ FROM lockkeeper.queues AS q CROSS JOIN LATERAL (
            count(*) FILTER (WHERE i.state = 'delayed' AND NOT i.is_due),
            count(*) FILTER (WHERE i.state IN ('claimed', 'cancelled', 'again')),
            count(*) FILTER (WHERE i.state = 'parked'),
+           count(*) FILTER (WHERE i.state = 'done' AND NOT i.is_due),
            lockkeeper.now_us() - min(i.ready_us)
     FROM (SELECT x.state, x.due_us <= lockkeeper.now_us() AS is_due,
                  CASE WHEN x.state = 'ready' AND x.due_us = 0 THEN x.sequence
@@ -146,7 +151,7 @@ WHERE q.path = the_queue $$;
 CREATE OR REPLACE FUNCTION lockkeeper.lk_queues(prefix text, behind text, most bigint)
 RETURNS TABLE (path text, pushed bigint, duplicates bigint, claims bigint, steals bigint,
     done bigint, retried bigint, parked bigint, ready bigint, delayed bigint, claimed bigint,
-    parked_now bigint, oldest_us bigint)
+    parked_now bigint, done_now bigint, oldest_us bigint)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -169,7 +174,7 @@ ended AS MATERIALIZED (
     FROM lockkeeper.ended AS e WHERE e.queue IS NOT NULL GROUP BY e.queue)
 SELECT q.path, q.pushed, q.duplicates, q.claims + i.claims + coalesce(e.claims, 0),
        q.steals + i.steals + coalesce(e.steals, 0), q.done + coalesce(e.done, 0), q.retried,
-       q.parked, i.ready, i.delayed, i.claimed, i.parked, i.oldest_us
+       q.parked, i.ready, i.delayed, i.claimed, i.parked, i.done, i.oldest_us
 FROM page AS q
 LEFT JOIN ended AS e ON e.queue = q.path
 CROSS JOIN LATERAL (
@@ -179,6 +184,7 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE x.state = 'delayed' AND NOT x.is_due) AS delayed,
            count(*) FILTER (WHERE x.state IN ('claimed', 'cancelled', 'again')) AS claimed,
            count(*) FILTER (WHERE x.state = 'parked') AS parked,
+           count(*) FILTER (WHERE x.state = 'done' AND NOT x.is_due) AS done,
            lockkeeper.now_us() - min(x.ready_us) AS oldest_us
     FROM (SELECT y.*, y.due_us <= lockkeeper.now_us() AS is_due,
                  CASE WHEN y.state = 'ready' AND y.due_us = 0 THEN y.sequence

@@ -120,7 +120,7 @@ BEGIN
     UPDATE lockkeeper.items AS i
     SET state = 'claimed', claim = drawn, attempts = i.attempts + 1, was_lost = false,
         ask_number = ask_number, max_attempts = max_attempts, claims = i.claims + 1,
-        steals = i.steals + i.was_lost::integer
+        steals = i.steals + i.was_lost::integer, progress = NULL
     WHERE i.number = the_number
     RETURNING i.attempts INTO taken.attempt;
     SELECT v.bytes INTO taken.value FROM lockkeeper.item_values AS v WHERE v.item = the_number;
@@ -131,10 +131,11 @@ BEGIN
     RETURN taken;
 END $$;
 
--- Ends a claim that is still held, and removes its item. NULL: left to finish(), and nothing has
--- been done; else the token.
+-- Ends a claim that is still held, and removes its item, or keeps it with its result. NULL: left to
+-- finish(), and nothing has been done; else the token.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_shared(
-    queue text, id text, root text, asker text, identity bytea, the_token bigint) RETURNS bigint
+    queue text, id text, root text, asker text, identity bytea, the_token bigint, the_result bytea,
+    the_keep_ms bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
@@ -148,7 +149,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
-    SELECT i.number, i.claim, i.claims, i.steals INTO item FROM lockkeeper.items AS i
+    SELECT i.number, i.claim, i.claims, i.steals, i.keep_ms INTO item FROM lockkeeper.items AS i
     WHERE i.queue = queue AND i.id = id AND i.state = 'claimed' AND i.need_paths = '{}';
     DELETE FROM lockkeeper.requests AS r
     WHERE r.id = item.claim AND r.deadline_us - moment_us > 0 AND r.owner = asker
@@ -158,8 +159,18 @@ BEGIN
         RETURN NULL;
     END IF;
     DELETE FROM lockkeeper.parts AS p WHERE p.request = item.claim;
-    DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
     DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
+    IF item.keep_ms = 0 AND the_keep_ms = 0 THEN
+        DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
+    ELSE -- as keep_done()
+        UPDATE lockkeeper.items AS i
+        SET state = 'done', due_us = moment_us + greatest(i.keep_ms, the_keep_ms) * 1000, claim = 0,
+            ask_number = 0, progress = NULL, claims = 0, steals = 0
+        WHERE i.number = item.number;
+        IF the_result IS NOT NULL THEN
+            INSERT INTO lockkeeper.item_values (item, bytes) VALUES (item.number, the_result);
+        END IF;
+    END IF;
     INSERT INTO lockkeeper.ended (token, identity, ended_us, queue, claims, steals)
     VALUES (ended, CASE WHEN the_token <> 0 THEN identity
                         ELSE convert_to(item.number::text, 'UTF8') END,
@@ -167,13 +178,25 @@ BEGIN
     RETURN ended;
 END $$;
 
--- Whether the queue has an item to be done now or later.
+-- Whether the queue has an item to be done now or later. Those that are parked or done may be many,
+-- and none of them is read: items that are claimed are found by their claims.
 CREATE OR REPLACE FUNCTION lockkeeper.lk_has_items(the_queue text) RETURNS boolean
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 SELECT EXISTS (SELECT FROM lockkeeper.items AS i
-               WHERE i.queue = the_queue AND i.state <> 'parked') $$;
+               WHERE i.queue = the_queue AND i.state = 'ready')
+    OR EXISTS (SELECT FROM lockkeeper.items AS i
+               WHERE i.queue = the_queue AND i.state = 'delayed')
+    OR EXISTS (SELECT FROM (SELECT x.request, x.path FROM lockkeeper.parts AS x
+                            WHERE x.path > the_queue || '/' AND x.path < the_queue || '0'
+                              AND x.position = 1 OFFSET 0) AS p
+               CROSS JOIN LATERAL (SELECT x.is_claim FROM lockkeeper.requests AS x
+                                   WHERE x.id = p.request OFFSET 0) AS r
+               CROSS JOIN LATERAL (SELECT x.claim FROM lockkeeper.items AS x
+                                   WHERE x.queue = the_queue
+                                     AND x.id = substring(p.path FROM '[^/]*$') OFFSET 0) AS i
+               WHERE r.is_claim AND i.claim = p.request) $$;
 
 -- R16.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_take(
@@ -228,11 +251,12 @@ BEGIN
 END $$;
 
 -- R16. `delay_ms` NULL: done; else given back, because of `code` or `words`, if one is not NULL, with
--- its attempt, if it is `uncounted`, and set aside, if it `parks`.
+-- its attempt, if it is `uncounted`, and set aside, if it `parks`. `result` (NULL: none) and `keep_ms` are
+-- of one that is done.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_finish_claim(
     queue text, id text, root text, asker text, the_token bigint, delay_ms bigint, code integer,
-    words bytea, uncounted boolean, parks boolean, INOUT outcome text DEFAULT NULL,
-    INOUT sentence text DEFAULT NULL)
+    words bytea, uncounted boolean, parks boolean, result bytea, keep_ms bigint,
+    INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
@@ -252,7 +276,8 @@ BEGIN
     identity := sha256(convert_to(queue || '/' || id || E'\n' || asker, 'UTF8'));
     IF delay_ms IS NULL THEN
         setting := pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || root, 0));
-        IF lockkeeper.finish_shared(queue, id, root, asker, identity, the_token) IS NOT NULL THEN
+        IF lockkeeper.finish_shared(queue, id, root, asker, identity, the_token, result, keep_ms)
+           IS NOT NULL THEN
             outcome := 'ok';
             RETURN;
         END IF;
@@ -261,7 +286,7 @@ BEGIN
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.finish(queue, id, root, asker, identity, the_token, delay_ms, code, words,
-                           uncounted, parks) AS a;
+                           uncounted, parks, result, keep_ms) AS a;
     IF pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.release_early();
     END IF;

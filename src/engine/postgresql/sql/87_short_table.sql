@@ -29,8 +29,8 @@ BEGIN
         RETURN;
     END IF;
     PERFORM FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue;
-    IF NOT FOUND THEN
-        RETURN; -- a new queue needs the root's lock exclusively
+    IF NOT FOUND OR lockkeeper.is_any_over(the_queue, ids, moment_us) THEN
+        RETURN; -- a new queue needs the root's lock exclusively, and so does forgetting
     END IF;
     WITH wanted AS (
         SELECT u.id, u.n FROM unnest(ids) WITH ORDINALITY AS u (id, n)
@@ -199,8 +199,8 @@ BEGIN
         RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = '@LK_SQLSTATE_COMMITTED@';
     END IF;
     PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
-    IF lockkeeper.finish_shared(the_queue, the_id, the_root, the_owner, identity, the_token) IS NULL
-    THEN
+    IF lockkeeper.finish_shared(the_queue, the_id, the_root, the_owner, identity, the_token, NULL, 0)
+       IS NULL THEN
         RAISE EXCEPTION 'this is for finish_row()' USING ERRCODE = '@LK_SQLSTATE_NOT_SIMPLE@';
     END IF;
     IF still_fits THEN

@@ -130,7 +130,7 @@ END $$;
 -- R16. The needs as parts, and their roots. `kind` as in push_over().
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_push_item(
     queue text, id text, root text, value bytea, delay_ms bigint, needs text[], limits integer[],
-    counts integer[], roots text[], priority integer, kind integer,
+    counts integer[], roots text[], priority integer, kind integer, keep_ms bigint,
     INOUT added boolean DEFAULT NULL, INOUT changed boolean DEFAULT NULL,
     INOUT was text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
@@ -145,10 +145,34 @@ BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     SELECT p.added, p.changed, p.was INTO added, changed, was
     FROM lockkeeper.push_one(queue, id, root, value, delay_ms, needs, limits, counts, roots,
-                             priority, kind) AS p;
+                             priority, kind, keep_ms) AS p;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.release_early();
     END IF;
+END $$;
+
+-- R16. `words` NULL: none any more.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_progress(
+    queue text, id text, root text, asker text, the_token bigint, words bytea,
+    INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    COMMIT;
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || root, 0));
+    IF NOT lockkeeper.is_awake() THEN -- R11: deadlines are to be moved first
+        ROLLBACK AND CHAIN;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        PERFORM lockkeeper.begin_decision(ARRAY[root], @LK_NEVER@);
+    END IF;
+    SELECT a.outcome, a.sentence INTO outcome, sentence
+    FROM lockkeeper.tell_progress(queue, id, asker, the_token, words) AS a;
 END $$;
 
 -- R16.
@@ -305,6 +329,24 @@ BEGIN
     FROM counted AS c WHERE q.path = c.queue;
 END $$;
 
+-- R16: removes items that were done, and whose time is over, with their results. Their counters have
+-- been zero since they were done. A push that finds such an item locks it first (find_item).
+CREATE OR REPLACE FUNCTION lockkeeper.forget_done(few integer, now_us bigint) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    numbers bigint[] := ARRAY(
+        SELECT i.number FROM lockkeeper.items AS i WHERE i.state = 'done' AND i.due_us <= now_us
+        ORDER BY i.due_us LIMIT few FOR UPDATE SKIP LOCKED);
+BEGIN
+    IF numbers <> '{}' THEN
+        DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (numbers);
+        DELETE FROM lockkeeper.item_values AS v WHERE v.item = ANY (numbers);
+    END IF;
+END $$;
+
 -- Sweeping: every Nth call sweeps a little after its own answer, two rows for each call since, so
 -- that it keeps up. It skips what is locked.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_sweep()
@@ -343,6 +385,7 @@ BEGIN
     COMMIT AND CHAIN;
     SET LOCAL synchronous_commit = off;
     PERFORM lockkeeper.read_by_index();
+    PERFORM lockkeeper.forget_done(few, now_us);
     DELETE FROM lockkeeper.events AS e -- not watched for five minutes
     WHERE e.sequence IN (
         SELECT o.sequence FROM lockkeeper.meta AS m CROSS JOIN lockkeeper.events AS o

@@ -307,21 +307,34 @@ BEGIN
     END IF;
 END $$;
 
--- R16: a delay in milliseconds.
-CREATE OR REPLACE FUNCTION lockkeeper.delay_ms_of(delay interval) RETURNS bigint
+-- R16: a time of 0 to 366 days, in milliseconds; NULL: 0. `rule`: what another one is refused with.
+CREATE OR REPLACE FUNCTION lockkeeper.time_ms_of(span interval, rule text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     seconds numeric;
 BEGIN
     BEGIN
-        seconds := extract(epoch FROM coalesce(delay, '0'));
+        seconds := extract(epoch FROM coalesce(span, '0'));
     EXCEPTION WHEN numeric_value_out_of_range OR feature_not_supported THEN
         seconds := -1; -- infinite
     END;
     IF seconds NOT BETWEEN 0 AND @LK_TTL_MAX_DAYS@ * 86400 THEN
-        PERFORM lockkeeper.refuse('invalid', '@LK_TEXT_DELAY@');
+        PERFORM lockkeeper.refuse('invalid', rule);
     END IF;
     RETURN round(seconds * 1000);
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.delay_ms_of(delay interval) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN lockkeeper.time_ms_of(delay, '@LK_TEXT_DELAY@');
+END $$;
+
+-- How long an item is kept once it is done.
+CREATE OR REPLACE FUNCTION lockkeeper.keep_ms_of(keep interval) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN lockkeeper.time_ms_of(keep, '@LK_TEXT_KEEP@');
 END $$;
 
 -- ---- R16 ----

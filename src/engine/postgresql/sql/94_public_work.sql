@@ -4,7 +4,7 @@
 -- Pushes items of one queue in one decision, of a `kind` as in push_over(). Answers what became of each.
 CREATE OR REPLACE FUNCTION lockkeeper.push_all(
     queue text, ids text[], vals bytea[], delay interval, priority integer, needs text[],
-    kind integer) RETURNS lockkeeper.pushed[]
+    keep interval, kind integer) RETURNS lockkeeper.pushed[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
@@ -13,6 +13,7 @@ AS $$
 DECLARE
     the_queue text := lockkeeper.path_of(queue);
     delay_ms bigint;
+    keep_ms bigint;
     items text[] := '{}';
     needed lockkeeper.parts_read;
     decision lockkeeper.decision;
@@ -36,13 +37,14 @@ BEGIN
     END LOOP;
     delay_ms := lockkeeper.delay_ms_of(delay);
     PERFORM lockkeeper.check_priority(priority);
+    keep_ms := lockkeeper.keep_ms_of(keep);
     FOR i IN 1 .. CASE WHEN needs = '{}' THEN 1 ELSE cardinality(ids) END LOOP
         needed := lockkeeper.needs_of(needs, items[i]);
     END LOOP;
     decision := lockkeeper.begin_decision(ARRAY[split_part(the_queue, '/', 1)], @LK_NEVER@);
     FOR i IN 1 .. cardinality(ids) LOOP
         pushed := lockkeeper.push_item(the_queue, ids[i], vals[i], delay_ms, needed.paths,
-            needed.limits, needed.counts, needed.roots, priority, kind, decision);
+            needed.limits, needed.counts, needed.roots, priority, kind, keep_ms, decision);
         all_pushed := all_pushed || pushed;
         count_pushed := count_pushed + pushed.is_work::integer;
         wakes := wakes OR pushed.wakes;
@@ -54,116 +56,122 @@ END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.push(
     queue text, ids text[], vals bytea[] DEFAULT NULL, delay interval DEFAULT '0',
-    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS boolean[]
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}', keep interval DEFAULT '0')
+RETURNS boolean[]
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     RETURN ARRAY(SELECT p.added
-                 FROM pg_catalog.unnest(lockkeeper.push_all(queue, ids, vals, delay, priority, needs,
+                 FROM pg_catalog.unnest(lockkeeper.push_all(queue, ids, vals, delay, priority, needs, keep,
                                                             @LK_PUSH_NEW@)) AS p);
 END $$;
-COMMENT ON FUNCTION lockkeeper.push(text, text[], bytea[], interval, integer, text[])
+COMMENT ON FUNCTION lockkeeper.push(text, text[], bytea[], interval, integer, text[], interval)
     IS 'Adds items, all with the same delay, priority and needs; answers of each whether it was added.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.push(
     queue text, id text, value text DEFAULT NULL, delay interval DEFAULT '0',
-    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS boolean
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}', keep interval DEFAULT '0')
+RETURNS boolean
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[pg_catalog.convert_to(value, 'UTF8')], delay,
-                                priority, needs, @LK_PUSH_NEW@))[1].added;
+                                priority, needs, keep, @LK_PUSH_NEW@))[1].added;
 END $$;
-COMMENT ON FUNCTION lockkeeper.push(text, text, text, interval, integer, text[])
+COMMENT ON FUNCTION lockkeeper.push(text, text, text, interval, integer, text[], interval)
     IS 'Adds an item to a queue, unless there is one with this id; answers whether it was added.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.push(
     queue text, id text, value bytea, delay interval DEFAULT '0', priority integer DEFAULT 0,
-    needs text[] DEFAULT '{}') RETURNS boolean
+    needs text[] DEFAULT '{}', keep interval DEFAULT '0') RETURNS boolean
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs,
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs, keep,
                                 @LK_PUSH_NEW@))[1].added;
 END $$;
-COMMENT ON FUNCTION lockkeeper.push(text, text, bytea, interval, integer, text[])
+COMMENT ON FUNCTION lockkeeper.push(text, text, bytea, interval, integer, text[], interval)
     IS 'Adds an item to a queue, unless there is one with this id; answers whether it was added.';
 
 -- An item that waits or is parked gets all that the push says, and is as new; one that is claimed is so
 -- when its claim ends.
 CREATE OR REPLACE FUNCTION lockkeeper.push_again(
     queue text, ids text[], vals bytea[] DEFAULT NULL, delay interval DEFAULT '0',
-    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS text[]
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}', keep interval DEFAULT '0')
+RETURNS text[]
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     RETURN ARRAY(SELECT p.was
-                 FROM pg_catalog.unnest(lockkeeper.push_all(queue, ids, vals, delay, priority, needs,
+                 FROM pg_catalog.unnest(lockkeeper.push_all(queue, ids, vals, delay, priority, needs, keep,
                                                             @LK_PUSH_AGAIN@)) AS p);
 END $$;
-COMMENT ON FUNCTION lockkeeper.push_again(text, text[], bytea[], interval, integer, text[])
+COMMENT ON FUNCTION lockkeeper.push_again(text, text[], bytea[], interval, integer, text[], interval)
     IS 'Adds items, or has those that are there worked on once more; answers of each its former state, or NULL: added.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.push_again(
     queue text, id text, value text DEFAULT NULL, delay interval DEFAULT '0',
-    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS text
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}', keep interval DEFAULT '0')
+RETURNS text
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[pg_catalog.convert_to(value, 'UTF8')], delay,
-                                priority, needs, @LK_PUSH_AGAIN@))[1].was;
+                                priority, needs, keep, @LK_PUSH_AGAIN@))[1].was;
 END $$;
-COMMENT ON FUNCTION lockkeeper.push_again(text, text, text, interval, integer, text[])
+COMMENT ON FUNCTION lockkeeper.push_again(text, text, text, interval, integer, text[], interval)
     IS 'Adds an item to a queue, or has the one with this id worked on once more; answers its former state, or NULL: added.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.push_again(
     queue text, id text, value bytea, delay interval DEFAULT '0', priority integer DEFAULT 0,
-    needs text[] DEFAULT '{}') RETURNS text
+    needs text[] DEFAULT '{}', keep interval DEFAULT '0') RETURNS text
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs,
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs, keep,
                                 @LK_PUSH_AGAIN@))[1].was;
 END $$;
-COMMENT ON FUNCTION lockkeeper.push_again(text, text, bytea, interval, integer, text[])
+COMMENT ON FUNCTION lockkeeper.push_again(text, text, bytea, interval, integer, text[], interval)
     IS 'Adds an item to a queue, or has the one with this id worked on once more; answers its former state, or NULL: added.';
 
 -- Only an item that is ready, delayed, or pushed again behind its claim gets what the push says.
 CREATE OR REPLACE FUNCTION lockkeeper.push_replace(
     queue text, ids text[], vals bytea[] DEFAULT NULL, delay interval DEFAULT '0',
-    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS text[]
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}', keep interval DEFAULT '0')
+RETURNS text[]
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     RETURN ARRAY(SELECT p.was
-                 FROM pg_catalog.unnest(lockkeeper.push_all(queue, ids, vals, delay, priority, needs,
+                 FROM pg_catalog.unnest(lockkeeper.push_all(queue, ids, vals, delay, priority, needs, keep,
                                                             @LK_PUSH_REPLACE@)) AS p);
 END $$;
-COMMENT ON FUNCTION lockkeeper.push_replace(text, text[], bytea[], interval, integer, text[])
+COMMENT ON FUNCTION lockkeeper.push_replace(text, text[], bytea[], interval, integer, text[], interval)
     IS 'Adds items, or changes those that wait to be claimed; answers of each its former state, or NULL: added.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.push_replace(
     queue text, id text, value text DEFAULT NULL, delay interval DEFAULT '0',
-    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS text
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}', keep interval DEFAULT '0')
+RETURNS text
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[pg_catalog.convert_to(value, 'UTF8')], delay,
-                                priority, needs, @LK_PUSH_REPLACE@))[1].was;
+                                priority, needs, keep, @LK_PUSH_REPLACE@))[1].was;
 END $$;
-COMMENT ON FUNCTION lockkeeper.push_replace(text, text, text, interval, integer, text[])
+COMMENT ON FUNCTION lockkeeper.push_replace(text, text, text, interval, integer, text[], interval)
     IS 'Adds an item to a queue, or changes the one with this id if it waits to be claimed; answers its former state, or NULL: added.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.push_replace(
     queue text, id text, value bytea, delay interval DEFAULT '0', priority integer DEFAULT 0,
-    needs text[] DEFAULT '{}') RETURNS text
+    needs text[] DEFAULT '{}', keep interval DEFAULT '0') RETURNS text
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs,
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs, keep,
                                 @LK_PUSH_REPLACE@))[1].was;
 END $$;
-COMMENT ON FUNCTION lockkeeper.push_replace(text, text, bytea, interval, integer, text[])
+COMMENT ON FUNCTION lockkeeper.push_replace(text, text, bytea, interval, integer, text[], interval)
     IS 'Adds an item to a queue, or changes the one with this id if it waits to be claimed; answers its former state, or NULL: added.';
 
 DO $do$ BEGIN
@@ -230,7 +238,7 @@ COMMENT ON FUNCTION lockkeeper.claim(text, integer, text, interval, integer, tex
 -- Ends claims whose items are done (delay_ms NULL), or given back. All of them or, with or_fail, none.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_all(
     queue text, ids text[], owner text, token bigint, delay_ms bigint, code integer, words bytea,
-    uncounted boolean, parks boolean, or_fail boolean) RETURNS text[]
+    uncounted boolean, parks boolean, results bytea[], keep interval, or_fail boolean) RETURNS text[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
@@ -240,6 +248,7 @@ DECLARE
     the_queue text := lockkeeper.path_of(queue);
     item text;
     items text[] := '{}';
+    keep_ms bigint;
     decision lockkeeper.decision;
     the_owner text;
     answer lockkeeper.answer;
@@ -250,10 +259,16 @@ BEGIN
             'R16: one decision ends 1 to @LK_DECIDE_MANY_MAX@ claims, not %s',
             coalesce(cardinality(ids), 0)));
     END IF;
+    IF results IS NOT NULL AND cardinality(results) <> cardinality(ids) THEN
+        PERFORM lockkeeper.refuse('invalid', format('R16: %s results for %s items',
+                                                    cardinality(results), cardinality(ids)));
+    END IF;
     FOR i IN 1 .. cardinality(ids) LOOP
         items := items || lockkeeper.item_path_of(the_queue, ids[i]);
+        PERFORM lockkeeper.check_value(results[i]);
     END LOOP;
     PERFORM lockkeeper.check_owner(owner);
+    keep_ms := lockkeeper.keep_ms_of(keep);
     decision := lockkeeper.begin_decision(lockkeeper.roots_to_finish(the_queue, ids,
                                       split_part(the_queue, '/', 1)), @LK_NEVER@);
     IF decision.is_due THEN
@@ -263,7 +278,7 @@ BEGIN
         the_owner := lockkeeper.owner_or_found(owner, ARRAY[items[i]], token, decision.now_us);
         answer := lockkeeper.finish_item(the_queue, ids[i], the_owner,
             lockkeeper.identity(the_owner, items[i]), coalesce(token, 0), delay_ms, code, words,
-            uncounted, parks, decision);
+            uncounted, parks, results[i], keep_ms, decision);
         IF or_fail AND answer.outcome <> 'ok' THEN
             PERFORM lockkeeper.refuse(answer.outcome, answer.sentence);
         END IF;
@@ -274,26 +289,70 @@ END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.done(
     queue text, ids text[], owner text DEFAULT NULL, token bigint DEFAULT NULL,
-    or_fail boolean DEFAULT true) RETURNS text[]
+    or_fail boolean DEFAULT true, results bytea[] DEFAULT NULL, keep interval DEFAULT '0')
+RETURNS text[]
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN lockkeeper.finish_all(queue, ids, owner, token, NULL, NULL, NULL, false, false, or_fail);
+    RETURN lockkeeper.finish_all(queue, ids, owner, token, NULL, NULL, NULL, false, false, results,
+                                 keep, or_fail);
 END $$;
-COMMENT ON FUNCTION lockkeeper.done(text, text[], text, bigint, boolean)
-    IS 'Removes claimed items; answers of each ok, or lost.';
+COMMENT ON FUNCTION lockkeeper.done(text, text[], text, bigint, boolean, bytea[], interval)
+    IS 'Removes claimed items, or keeps them with their results; answers of each ok, or lost.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.done(
     queue text, id text, owner text DEFAULT NULL, token bigint DEFAULT NULL,
-    or_fail boolean DEFAULT true) RETURNS text
+    or_fail boolean DEFAULT true, result text DEFAULT NULL, keep interval DEFAULT '0') RETURNS text
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, NULL, NULL, NULL, false, false,
-                                  or_fail))[1];
+                                  ARRAY[pg_catalog.convert_to(result, 'UTF8')], keep, or_fail))[1];
 END $$;
-COMMENT ON FUNCTION lockkeeper.done(text, text, text, bigint, boolean)
-    IS 'Removes a claimed item; answers ok, or lost.';
+COMMENT ON FUNCTION lockkeeper.done(text, text, text, bigint, boolean, text, interval)
+    IS 'Removes a claimed item, or keeps it with its result; answers ok, or lost.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.done(
+    queue text, id text, result bytea, owner text DEFAULT NULL, token bigint DEFAULT NULL,
+    or_fail boolean DEFAULT true, keep interval DEFAULT '0') RETURNS text
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, NULL, NULL, NULL, false, false,
+                                  ARRAY[result], keep, or_fail))[1];
+END $$;
+COMMENT ON FUNCTION lockkeeper.done(text, text, bytea, text, bigint, boolean, interval)
+    IS 'Removes a claimed item, or keeps it with its result; answers ok, or lost.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.progress(
+    queue text, id text, progress text, owner text DEFAULT NULL, token bigint DEFAULT NULL,
+    or_fail boolean DEFAULT true) RETURNS text
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    the_queue text := lockkeeper.path_of(queue);
+    item text := lockkeeper.item_path_of(the_queue, id);
+    the_owner text;
+    answer lockkeeper.answer;
+BEGIN
+    PERFORM lockkeeper.check_owner(owner);
+    IF octet_length(progress) > @LK_FAILURE_BYTES_MAX@ THEN
+        PERFORM lockkeeper.refuse('invalid', format(
+            '@LK_TEXT_PROGRESS@', @LK_FAILURE_BYTES_MAX@, octet_length(progress)));
+    END IF;
+    PERFORM lockkeeper.begin_decision(ARRAY[split_part(the_queue, '/', 1)], @LK_NEVER@);
+    the_owner := lockkeeper.owner_or_found(owner, ARRAY[item], token, lockkeeper.now_us());
+    answer := lockkeeper.tell_progress(the_queue, id, the_owner, coalesce(token, 0),
+                                       convert_to(nullif(progress, ''), 'UTF8'));
+    IF or_fail AND answer.outcome <> 'ok' THEN
+        PERFORM lockkeeper.refuse(answer.outcome, answer.sentence);
+    END IF;
+    RETURN answer.outcome;
+END $$;
+COMMENT ON FUNCTION lockkeeper.progress(text, text, text, text, bigint, boolean)
+    IS 'Says how far the work on a claimed item is; answers ok, or lost.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.retry(
     queue text, id text, owner text DEFAULT NULL, token bigint DEFAULT NULL,
@@ -319,7 +378,7 @@ BEGIN
     END IF;
     RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, delay_ms, exit_code,
                                   convert_to(nullif(error, ''), 'UTF8'), coalesce(uncounted, false),
-                                  coalesce(park, false), or_fail))[1];
+                                  coalesce(park, false), NULL, NULL, or_fail))[1];
 END $$;
 COMMENT ON FUNCTION lockkeeper.retry(text, text, text, bigint, interval, integer, text, boolean,
                                      boolean, boolean)
