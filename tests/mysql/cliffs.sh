@@ -131,6 +131,46 @@ ok 'and of a thousand' counts thousand/q
 set -- $(cat "$work/read-counts")
 ok 'read each item once' [ $(($2 - $1)) -le 1000 ]
 
+# What is done and kept is read by no claim, push or end, whether its time is over or not.
+kept() { # PATH LENGTH SECONDS to be kept
+    work "$1" "$2" 'done'
+    sql "UPDATE lk_items SET due_us = (UNIX_TIMESTAMP() + $3) * 1000000 + arrival WHERE queue = '$1';
+         INSERT INTO lk_kept (until_us, queue, id) SELECT due_us, queue, id FROM lk_items WHERE queue = '$1'"
+}
+beside_kept() { # QUEUE
+    for try in 1 2; do
+        counted_call "kept-push-$try" "CALL lk_push_item('$1', 'new-$try', '${1%/*}', 'v', 0, '', '', '', '', 0, 0, 3600000)" &&
+            counted "kept-claim-$try" 0 claim --owner w "$1" && grep -q "^new-$try	" "$work/out" &&
+            counted "kept-done-$try" 0 'done' --owner w "$1" "new-$try" &&
+            counted "kept-again-$try" 0 push --again "$1" "new-$try" &&
+            counted "kept-drop-$try" 0 drop "$1" "new-$try" || return 1
+    done
+    counted kept-none 75 claim --owner w "$1"
+}
+for seconds in 3600 -3600; do
+    kept "few$seconds/kept" 20 "$seconds"
+    kept "many$seconds/kept" 10000 "$seconds"
+    sql "DELETE FROM lk_kept WHERE queue LIKE '%-%' AND id > '2'" # they are swept, else
+    ok "$seconds: beside 20 that are kept work is done" beside_kept "few$seconds/kept"
+    ok "$seconds: and beside 10,000" beside_kept "many$seconds/kept"
+    for what in push-1 claim-1 done-1 again-1 drop-1 push-2 claim-2 done-2 again-2 drop-2 none; do
+        ok "$seconds: $what reads no more" as_many "kept-$what"
+        rm "$work/read-kept-$what"
+    done
+    ok "$seconds: one item of 20" counted_call "kept-item$seconds" "CALL lk_items_of('few$seconds/kept', '7')"
+    ok "$seconds: and of 10,000" counted_call "kept-item$seconds" "CALL lk_items_of('many$seconds/kept', '7')"
+    ok "$seconds: is read alone" as_many "kept-item$seconds"
+done
+sql 'DELETE FROM lk_kept'
+for count in 200 10000; do
+    kept "over$count/q" "$count" -3600
+    ok "a sweep beside $count that are over" counted_call sweep 'CALL lk_sweep()'
+    ok "removes 64" is "SELECT COUNT(*) FROM lk_items WHERE queue = 'over$count/q'" "$((count - 64))"
+    ok "of them" is "SELECT COUNT(*) FROM lk_kept WHERE queue = 'over$count/q'" "$((count - 64))"
+    sql 'DELETE FROM lk_kept'
+done
+ok 'it reads as much beside few as beside many' as_many sweep
+
 work less/parked 2000 parked
 work more/parked 10000 parked
 ok 'a page of 2,000 parked items' counted_call parked "CALL lk_parked_of('less/parked', 1000, 5)"

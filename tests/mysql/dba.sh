@@ -34,9 +34,9 @@ works "mysql://maker@/depot?$server"
 mariadb --no-defaults --comments -u maker -S "$LK_TEST_SERVER/socket" depot <"$work/next.sql" >"$work/out" 2>"$work/err"
 ok 'who may make it may upgrade it' [ $? -eq 0 ]
 ok 'which is done' is 'SELECT format FROM lk_meta' 2 depot
-ok 'there are fourteen tables and three views' is \
+ok 'there are fifteen tables and three views' is \
     "SELECT SUM(TABLE_TYPE = 'BASE TABLE'), SUM(TABLE_TYPE = 'VIEW')
-     FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop'" '14|3'
+     FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop'" '15|3'
 
 connected="SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'app'"
 mkfifo "$work/held"

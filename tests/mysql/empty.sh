@@ -14,6 +14,7 @@ DELETE FROM lk_items;
 DELETE FROM lk_groups;
 DELETE FROM lk_heads;
 DELETE FROM lk_item_values;
+DELETE FROM lk_kept;
 DELETE FROM lk_done_rows;
 DELETE FROM lk_ended;
 DELETE FROM lk_audits;

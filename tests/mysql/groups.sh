@@ -102,12 +102,12 @@ in_memory() { # CALL
 
 for id in 1 2; do
     ok "$id: a push with two needs makes no table on disk" in_memory "CALL lk_push_item('disk', '$id', 'disk', NULL, 0,
-        'cust/e pool', '0 3', '0 1', 'cust pool', 0, 0)"
+        'cust/e pool', '0 3', '0 1', 'cust pool', 0, 0, 0)"
     ok "$id: nor does its claim" in_memory "CALL lk_take('disk', 'disk', 'w', 3600000, 0, 0, '')"
     ok "$id: a push with two strict needs makes none" in_memory "CALL lk_push_item('heads', '$id', 'heads', NULL, 0,
-        'cust/g cust/h', '0 0', '-1 -1', 'cust', 0, 0)"
+        'cust/g cust/h', '0 0', '-1 -1', 'cust', 0, 0, 0)"
     ok "$id: nor does its claim" in_memory "CALL lk_take('heads', 'heads', 'w$id', 3600000, 0, 0, '')"
-    ok "$id: nor its end" in_memory "CALL lk_finish_claim('heads', '$id', 'heads', 'w$id', 0, NULL, NULL, NULL, FALSE, FALSE)"
+    ok "$id: nor its end" in_memory "CALL lk_finish_claim('heads', '$id', 'heads', 'w$id', 0, NULL, NULL, NULL, FALSE, FALSE, NULL, 0)"
 done
 ok 'nor does the check of an ask of two paths' in_memory "CALL lk_check_parts(
     UNHEX(SHA2('a/1 b/1\nw', 256)), 'w', 'a/1 b/1', 'a b')"

@@ -67,16 +67,16 @@ sql "CALL lk_release('bob', '', 'e f/g', 'e f', 0, '', NULL)" >"$work/out"
 ok 'right ones are granted' grep -q '^granted' "$work/granted"
 
 push='CALL lk_push_item'
-ok 'a push into a queue that is no path' refuses "$push('a b', '1', 'a b', '', 0, '', '', '', '', 0, 0)"
-ok 'of an id that is no segment' refuses "$push('q', 'a/b', 'q', '', 0, '', '', '', '', 0, 0)"
-ok 'of an empty one' refuses "$push('q', '', 'q', '', 0, '', '', '', '', 0, 0)"
-ok 'of too much' refuses "$push('q', '1', 'q', REPEAT('v', 65537), 0, '', '', '', '', 0, 0)"
-ok 'with needs that no claim could take' refuses "$push('q', '1', 'q', '', 0, 'a/', '0', '0', 'a', 0, 0)"
-ok 'of more than their limit' refuses "$push('q', '1', 'q', '', 0, 'a', '2', '3', 'a', 0, 0)"
-ok 'with lists of several lengths' refuses "$push('q', '1', 'q', '', 0, 'a b', '0', '0', 'a b', 0, 0)"
-ok 'with roots of other needs' refuses "$push('q', '1', 'q', '', 0, 'a', '0', '0', 'b', 0, 0)"
-ok 'of the item itself' refuses "$push('q', '1', 'q', '', 0, 'q/1', '0', '0', 'q', 0, 0)"
-ok 'with right ones it is pushed' is "$push('q', 'two', 'q', '', 0, 'a b c', '0 0 3', '0 1 2', 'a b c', 0, 0)" '1|0|NULL'
+ok 'a push into a queue that is no path' refuses "$push('a b', '1', 'a b', '', 0, '', '', '', '', 0, 0, 0)"
+ok 'of an id that is no segment' refuses "$push('q', 'a/b', 'q', '', 0, '', '', '', '', 0, 0, 0)"
+ok 'of an empty one' refuses "$push('q', '', 'q', '', 0, '', '', '', '', 0, 0, 0)"
+ok 'of too much' refuses "$push('q', '1', 'q', REPEAT('v', 65537), 0, '', '', '', '', 0, 0, 0)"
+ok 'with needs that no claim could take' refuses "$push('q', '1', 'q', '', 0, 'a/', '0', '0', 'a', 0, 0, 0)"
+ok 'of more than their limit' refuses "$push('q', '1', 'q', '', 0, 'a', '2', '3', 'a', 0, 0, 0)"
+ok 'with lists of several lengths' refuses "$push('q', '1', 'q', '', 0, 'a b', '0', '0', 'a b', 0, 0, 0)"
+ok 'with roots of other needs' refuses "$push('q', '1', 'q', '', 0, 'a', '0', '0', 'b', 0, 0, 0)"
+ok 'of the item itself' refuses "$push('q', '1', 'q', '', 0, 'q/1', '0', '0', 'q', 0, 0, 0)"
+ok 'with right ones it is pushed' is "$push('q', 'two', 'q', '', 0, 'a b c', '0 0 3', '0 1 2', 'a b c', 0, 0, 0)" '1|0|NULL'
 ok 'several at once' refuses "CALL lk_push_many('q', 'q', '[{\"id\": \"a/b\", \"delay_ms\": 0,
     \"needs\": \"\", \"limits\": \"\", \"counts\": \"\", \"roots\": \"\", \"priority\": 0}]')"
 ok 'a claim without an owner' refuses "CALL lk_take('q', 'q', '', 60000, 0, 0, '')"

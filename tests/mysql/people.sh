@@ -159,6 +159,38 @@ ok 'what is claimed is not replaced' has "CALL lk_work_claim('news', 1, 'w', NUL
 ok 'a push for triggers can do it, too' answers "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION; CALL lk_work_push_inside('news', '2', 'f', '{\"again\": true}'); COMMIT;
     SELECT state, value FROM lk_work WHERE queue = 'news' AND id = '2'" 'again|f'
+sql "CALL lk_work_push('kept', '1', 'in', '{\"keep\": 1.5}'); CALL lk_work_push_many('kept', '[\"2\", \"3\"]', NULL, NULL);
+    CALL lk_work_claim('kept', 3, 'w', '{\"ttl\": 600}')" >"$work/out"
+ok 'a claimant says how far its work is' answers "CALL lk_work_progress('kept', '1', 'w', NULL, 'half', NULL);
+    SELECT state, progress FROM lk_work WHERE queue = 'kept' AND id = '1'" 'ok claimed|half'
+ok 'another one does not' code LK078 "CALL lk_work_progress('kept', '1', 'thief', NULL, 'all', NULL)"
+ok 'or is asked for no error' answers "CALL lk_work_progress('kept', '1', 'thief', NULL, 'all', '{\"or_fail\": false}')" lost
+ok 'it is short' says_why 'R16: a progress has at most 1024 bytes, not 1025' \
+    "CALL lk_work_progress('kept', '1', 'w', NULL, REPEAT('x', 1025), NULL)"
+ok 'an item is kept with its result' answers "CALL lk_work_done('kept', '1', 'w', NULL, '{\"result\": \"Grüße\"}');
+    SELECT state, value, progress, due > NOW(), needs FROM lk_work WHERE queue = 'kept' AND id = '1'" 'ok|1 done|Grüße|NULL|1|'
+ok 'or several are' answers "CALL lk_work_done('kept', '[\"2\", \"3\"]', 'w', NULL, '{\"result\": \"out\", \"keep\": 600}');
+    SELECT id, state, value FROM lk_work WHERE queue = 'kept' AND id > '1'" 'ok|2 ok|3 2|done|out 3|done|out'
+ok 'as the program says' says 0 '*"id":"3","state":"done"*' items --json kept
+ok 'a push finds them' answers "CALL lk_work_push('kept', '2', 'new', NULL); CALL lk_work_push('kept', '2', 'new', '{\"replace\": true}');
+    CALL lk_work_push('kept', '2', 'new', '{\"again\": true}')" '0|0|done 0|0|done 0|1|done'
+ok 'and makes another run of one if it says so' is "SELECT state, value FROM lk_work WHERE queue = 'kept' AND id = '2'" 'ready|new'
+ok 'which is kept once' is "SELECT GROUP_CONCAT(id ORDER BY id) FROM lk_kept WHERE queue = 'kept'" 1,3
+ok 'one that is dropped is kept no longer' answers "CALL lk_work_drop('kept', '3', NULL); SELECT COUNT(*) FROM lk_work
+    WHERE queue = 'kept' AND id = '3'" 'ok|3 0'
+ok 'a time of more than a year is not kept' says_why 'R16: a result is kept for 0 to 366 days' \
+    "CALL lk_work_push('kept', '9', NULL, '{\"keep\": 31622401}')"
+ok 'nor by a done' says_why 'R16: a result is kept for 0 to 366 days' \
+    "CALL lk_work_done('kept', '2', 'w', NULL, '{\"keep\": -1}')"
+ok 'when its time is over, an item is not there' comes_to "SELECT COUNT(*) FROM lk_work WHERE queue = 'kept' AND id = '1'" 0
+ok 'and lost' code LK078 "CALL lk_work_drop('kept', '1', NULL)"
+ok 'or cancelled without a record' code LK078 "CALL lk_work_cancel('kept', '1', 'why', NULL)"
+ok 'its row may be there' is "SELECT COUNT(*) FROM lk_items WHERE queue = 'kept' AND id = '1'" 1
+ok 'until a sweep removes it' app 'CALL lk_sweep()'
+ok 'with its result' is "SELECT (SELECT COUNT(*) FROM lk_items WHERE queue = 'kept' AND id = '1'),
+    (SELECT COUNT(*) FROM lk_item_values WHERE queue = 'kept' AND id = '1'), (SELECT COUNT(*) FROM lk_kept)" '0|0|0'
+ok 'in a transaction a result comes with the commit' has "$in_transaction; CALL lk_work_claim('kept', 1, 'w', NULL);
+    CALL lk_work_done('kept', '2', 'w', NULL, '{\"keep\": 600}'); ROLLBACK; SELECT state FROM lk_work WHERE queue = 'kept'" 1 '2 ok ready'
 ok 'an item waits for what it needs' has "CALL lk_work_push('jobs', '1', NULL, '{\"needs\": [\"room\", \"pool?limit=2\"]}');
     CALL lk_lock_acquire('room', 'ann', NULL); CALL lk_work_claim('jobs', 1, 'w', NULL);
     CALL lk_lock_release('room', 'ann', NULL, NULL, NULL); CALL lk_work_claim('jobs', 1, 'w', NULL)" 1 '1 granted ok 1'

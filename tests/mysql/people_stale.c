@@ -133,6 +133,8 @@ static bool make_call(struct people *people, const struct lk_path *path, char sq
         "CALL lk_work_push(%s, %s, NULL, '{\"replace\": true}')",
         "CALL lk_work_unpark(%s, %s, NULL)",
         "CALL lk_work_done(%s, %s, %s, NULL, NULL)",
+        "CALL lk_work_done(%s, %s, %s, NULL, '{\"keep\": 600, \"result\": \"x\"}')",
+        "CALL lk_work_progress(%s, %s, %s, NULL, 'x', NULL)",
         "CALL lk_work_retry(%s, %s, %s, NULL, NULL)",
         "CALL lk_work_cancel(%s, %s, 'stale', NULL)",
         "CALL lk_work_cancel(%s, %s, 'stale', '{\"now\": true}')"};
@@ -157,7 +159,7 @@ static bool make_call(struct people *people, const struct lk_path *path, char sq
         }
         break;
     default:
-        (void)snprintf(sql, SQL_BYTES, "%s", on_items[lk_random_between(&people->random, 0, 9)]);
+        (void)snprintf(sql, SQL_BYTES, "%s", on_items[lk_random_between(&people->random, 0, 11)]);
         if (!pick(people, "QUOTE(i.queue), QUOTE(i.id), QUOTE(COALESCE(r.owner, 'none'))",
                   "lk_items AS i LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1",
                   texts)) {

@@ -11,6 +11,25 @@
 
 #define TRUE_IN_JSON "JSON_EXTRACT('[true]', '$[0]')"
 
+enum { RESULT_MAX = 256 };
+
+/* A value of people's is a text. */
+static bool is_text(struct lk_slice value) {
+    bool is_text = true;
+
+    for (size_t i = 0; i < value.size; i++) {
+        is_text = is_text && value.bytes[i] >= ' ' && value.bytes[i] < 0x7f;
+    }
+    return is_text;
+}
+
+/* Whether it can stand between quotes, in JSON too. */
+static bool is_plain(struct lk_slice value) {
+    return is_text(value) && value.size <= RESULT_MAX
+           && memchr(value.bytes, '\'', value.size) == NULL
+           && memchr(value.bytes, '\\', value.size) == NULL;
+}
+
 static void add_path(const struct lk_path *path) {
     sql_add_text((struct lk_slice){path->bytes, path->size});
 }
@@ -22,9 +41,9 @@ static void add_push_options(const struct lk_push *push) {
                                         [LK_PUSH_REPLACE] = "'replace', " TRUE_IN_JSON ", ",
                                         [LK_PUSH_AGAIN] = "'again', " TRUE_IN_JSON ", "};
 
-    sql_add(", JSON_OBJECT(%s'delay', %lld.%03lld, 'priority', %ld, 'needs', ", kinds[push->kind],
-            (long long)push->delay_ms / 1000, (long long)push->delay_ms % 1000,
-            (long)push->priority);
+    sql_add(", JSON_OBJECT(%s'delay', %lld.%03lld, 'keep', %lld.%03lld, 'priority', %ld, 'needs', ",
+            kinds[push->kind], (long long)push->delay_ms / 1000, (long long)push->delay_ms % 1000,
+            (long long)push->keep_ms / 1000, (long long)push->keep_ms % 1000, (long)push->priority);
     if (push->need_count > 0) {
         sql_add_parts(push->needs, push->need_count, true);
     } else {
@@ -212,14 +231,28 @@ static lk_outcome run_end(const char *options, struct lk_decision *decision) {
     return outcome;
 }
 
+/* The options of a done; its result is a text that needs no quotes. */
+static void print_result(const struct lk_finish *finish, char *options, size_t size) {
+    int used = snprintf(options, size, ", 'keep', %lld.%03lld", (long long)finish->keep_ms / 1000,
+                        (long long)finish->keep_ms % 1000);
+
+    if (finish->result.size > 0) {
+        (void)snprintf(options + used, size - (size_t)used, ", 'result', '%.*s'",
+                       (int)finish->result.size, finish->result.bytes);
+    }
+}
+
 static lk_outcome decide_finish(const struct lk_finish *finish, struct lk_decision *decision) {
+    static const char *const procedures[] = {[LK_FINISH_DONE] = "lk_work_done",
+                                             [LK_FINISH_RETRY] = "lk_work_retry",
+                                             [LK_FINISH_PROGRESS] = "lk_work_progress"};
     struct lk_item_path item;
-    char options[96] = "";
+    char options[RESULT_MAX + 96] = "";
 
     if (lk_item_path_make(&finish->queue, finish->id, &item, NULL) != LK_OK) {
         item.path = finish->queue;
     }
-    sql_add("CALL %s(", finish->kind == LK_FINISH_DONE ? "lk_work_done" : "lk_work_retry");
+    sql_add("CALL %s(", procedures[finish->kind]);
     add_path(&finish->queue);
     sql_add(", ");
     sql_add_text(finish->id);
@@ -227,7 +260,12 @@ static lk_outcome decide_finish(const struct lk_finish *finish, struct lk_decisi
     sql_add_owner(finish->owner, &item.path, finish->token);
     sql_add(", ");
     sql_add_token(finish->token);
-    if (finish->kind != LK_FINISH_DONE) {
+    if (finish->kind == LK_FINISH_DONE) {
+        print_result(finish, options, sizeof options);
+    } else if (finish->kind == LK_FINISH_PROGRESS) {
+        sql_add(", ");
+        add_value(finish->progress);
+    } else {
         int size = snprintf(options, sizeof options, ", 'delay', %lld.%03lld%s",
                             (long long)finish->delay_ms / 1000, (long long)finish->delay_ms % 1000,
                             finish->is_uncounted ? ", 'uncounted', 'true'" : "");
@@ -279,8 +317,10 @@ static lk_outcome decide_cancel(const struct lk_break *broken, struct lk_decisio
     return outcome;
 }
 
+/* Of people's both are texts, in JSON. */
 bool people_leaves(const struct lk_command *command) {
-    return command->kind == LK_COMMAND_FINISH && command->finish.failure.text.size > 0;
+    return command->kind == LK_COMMAND_FINISH
+           && (command->finish.failure.text.size > 0 || !is_plain(command->finish.result));
 }
 
 lk_outcome people_work(const struct lk_command *command, bool is_in_transaction,
@@ -301,16 +341,6 @@ lk_outcome people_work(const struct lk_command *command, bool is_in_transaction,
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
-/* A value of people's is a text. */
-static bool is_text(struct lk_slice value) {
-    bool is_plain = true;
-
-    for (size_t i = 0; i < value.size; i++) {
-        is_plain = is_plain && value.bytes[i] >= ' ' && value.bytes[i] < 0x7f;
-    }
-    return is_plain;
-}
-
 bool people_has_series(const struct lk_command *commands, size_t count) {
     bool has = commands[0].kind == LK_COMMAND_TAKE || commands[0].kind == LK_COMMAND_PUSH
                || commands[0].kind == LK_COMMAND_FINISH;
@@ -318,9 +348,12 @@ bool people_has_series(const struct lk_command *commands, size_t count) {
     for (size_t i = 0; i < count && commands[0].kind == LK_COMMAND_PUSH; i++) {
         has = has && is_text(commands[i].push.value);
     }
-    for (size_t i = 1; i < count && commands[0].kind == LK_COMMAND_FINISH; i++) {
+    for (size_t i = 0; i < count && commands[0].kind == LK_COMMAND_FINISH; i++) {
         has = has && commands[i].finish.token == commands[0].finish.token
-              && lk_slice_equal(commands[i].finish.owner, commands[0].finish.owner);
+              && lk_slice_equal(commands[i].finish.owner, commands[0].finish.owner)
+              && is_plain(commands[i].finish.result)
+              && lk_slice_equal(commands[i].finish.result, commands[0].finish.result)
+              && commands[i].finish.keep_ms == commands[0].finish.keep_ms;
     }
     return has;
 }
@@ -357,6 +390,9 @@ static MYSQL_RES *push_many(const struct lk_command *commands, size_t count,
 
 static MYSQL_RES *finish_many(const struct lk_command *commands, size_t count,
                               struct lk_series *series) {
+    char options[RESULT_MAX + 96];
+
+    print_result(&commands[0].finish, options, sizeof options);
     sql_add("CALL lk_work_done(");
     add_path(&commands[0].finish.queue);
     sql_add(", ");
@@ -365,7 +401,7 @@ static MYSQL_RES *finish_many(const struct lk_command *commands, size_t count,
     sql_add_text(commands[0].finish.owner);
     sql_add(", ");
     sql_add_token(commands[0].finish.token);
-    sql_add(", JSON_OBJECT('or_fail', JSON_EXTRACT('[false]', '$[0]')))");
+    sql_add(", JSON_OBJECT('or_fail', JSON_EXTRACT('[false]', '$[0]')%s))", options);
     return sql_run(&series->error);
 }
 

@@ -25,7 +25,7 @@ ok 'the second' play 2
 ok 'has locked, released and written' [ "$(cut -f 1 "$work/out" | tr '\n' ' ')" = 'granted ok ok granted ok 42 ' ]
 ok 'the third: work' play 3
 ok 'has pushed, claimed and finished' [ "$(cut -f 1,2 "$work/out" | tr '\n\t' ' |')" = \
-    '1|0 1|2 1|3 1|4 1|to: ann 2|to: ben 3|to: cem 0|1 ok|1 ok|2 ok ok|0 3|delayed 2|ready ' ]
+    '1|0 1|2 1|3 1|4 1|to: ann 2|to: ben 3|to: cem 0|1 ok ok|1 ok|2 ok ok|0 1|done 3|delayed 2|ready ' ]
 ok 'the fourth: transactions' play 4
 ok 'has paid the bill' is "SELECT GROUP_CONCAT(id, paid), (SELECT bytes FROM lk_values WHERE path = 'bills/1') FROM bills" '11,21|paid'
 ok 'and has not written what it rolled back' is "SELECT COUNT(*) FROM lk_values WHERE path = 'invoice/7'" 0

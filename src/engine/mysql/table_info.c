@@ -242,7 +242,7 @@ static lk_outcome check_query(struct lk_mysql *store, const struct lk_source *so
 static bool touches_store(const struct lk_mysql *store, const char *sql) {
     static const char *const tables[] = {
         "meta",  "roots",  "requests",    "values",  "queues", "items", "done_rows",
-        "ended", "audits", "item_values", "numbers", "groups", "heads"};
+        "ended", "audits", "item_values", "numbers", "groups", "heads", "kept"};
     char name[LK_MYSQL_PREFIX_MAX + 16];
     bool touches = false;
 

@@ -217,11 +217,11 @@ CREATE TABLE IF NOT EXISTS lk_items (
     queue        VARBINARY(512) NOT NULL,
     id           VARBINARY(255) NOT NULL,
     arrival      BIGINT  NOT NULL, -- in its queue: the smaller, the older
-    state        ENUM('ready', 'delayed', 'claimed', 'parked', 'cancelled', 'again')
+    state        ENUM('ready', 'delayed', 'claimed', 'parked', 'cancelled', 'again', 'done')
                  CHARACTER SET ascii NOT NULL,
     -- Of a delayed item, and one that was pushed again with a delay while it is claimed: when it is
-    -- ready. Of a ready one: 0, or the number of its group (lk_groups), if a claim reads another item
-    -- of that instead. Else 0.
+    -- ready. Of one that is done: when it is forgotten (71_kept). Of a ready one: 0, or the number of
+    -- its group (lk_groups), if a claim reads another item of that instead. Else 0.
     due_us       BIGINT  NOT NULL,
     ready_us     BIGINT  NOT NULL DEFAULT 0, -- of a ready item: since when; 0: since it was pushed
     attempts     INT UNSIGNED NOT NULL DEFAULT 0, -- claims so far
@@ -240,6 +240,8 @@ CREATE TABLE IF NOT EXISTS lk_items (
     priority     SMALLINT NOT NULL DEFAULT 0, -- the greater, the earlier it is claimed
     last_exit    INT NULL,             -- of its last retry that gave a failure
     last_error   VARBINARY(1024) NULL, -- likewise
+    keep_ms      BIGINT NOT NULL DEFAULT 0, -- how long it is kept once it is done; 0: not at all
+    progress     VARBINARY(1024) NULL, -- of its last claim
     -- Its place among the items of its state: the ready ones in the order of their claims.
     place DECIMAL(24, 0) AS (CAST(IF(state = 'ready', -priority, 0) AS DECIMAL(5, 0))
                              * 1000000000000000000 + arrival) STORED,
@@ -273,8 +275,18 @@ CREATE TABLE IF NOT EXISTS lk_heads (
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //
 
--- The values of items that have one; in a table of their own, so that a claim does not rewrite
--- them.
+-- R16: the items that are done and kept, in the order in which they are forgotten (71_kept).
+CREATE TABLE IF NOT EXISTS lk_kept (
+    until_us BIGINT NOT NULL, -- `due_us` of the item
+    queue    VARBINARY(512) NOT NULL,
+    id       VARBINARY(255) NOT NULL,
+    PRIMARY KEY (until_us, queue, id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+  STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
+//
+
+-- The values of items that have one, and the results of those that are done; in a table of their own,
+-- so that a claim does not rewrite them.
 CREATE TABLE IF NOT EXISTS lk_item_values (
     queue VARBINARY(512) NOT NULL,
     id    VARBINARY(255) NOT NULL,

@@ -32,7 +32,8 @@ FROM lk_requests AS r
 ORDER BY r.path, r.held DESC, r.ticket
 //
 
--- In the order of arrival.
+-- In the order of arrival, without what is kept no longer. The value of an item that is done is its
+-- result.
 DROP VIEW IF EXISTS lk_work
 //
 CREATE SQL SECURITY INVOKER VIEW lk_work AS
@@ -48,7 +49,7 @@ SELECT CONVERT(i.queue USING utf8mb4) COLLATE utf8mb4_bin AS queue,
        CONVERT(i.last_error USING utf8mb4) COLLATE utf8mb4_bin AS last_error,
        CONVERT(r.owner USING utf8mb4) COLLATE utf8mb4_bin AS claimed_by,
        FROM_UNIXTIME(i.arrival / 1000000) AS since,
-       FROM_UNIXTIME(IF(i.state IN ('delayed', 'again'), NULLIF(i.due_us, 0), NULL) / 1000000)
+       FROM_UNIXTIME(IF(i.state IN ('delayed', 'again', 'done'), NULLIF(i.due_us, 0), NULL) / 1000000)
            AS due,
        CONVERT(IF(LOCATE('-1', i.need_units) = 0, i.needs,
                   (SELECT GROUP_CONCAT(SUBSTRING_INDEX(SUBSTRING_INDEX(i.needs, ' ', n.n), ' ', -1),
@@ -64,10 +65,14 @@ SELECT CONVERT(i.queue USING utf8mb4) COLLATE utf8mb4_bin AS queue,
                                AND i.due_us <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
                                                              UTC_TIMESTAMP(6))
                                                + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))
-                          THEN i.due_us END / 1000000) AS ready_since
+                          THEN i.due_us END / 1000000) AS ready_since,
+       CONVERT(i.progress USING utf8mb4) COLLATE utf8mb4_bin AS progress
 FROM lk_items AS i
 LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
 LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
+WHERE i.state <> 'done'
+   OR i.due_us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                 + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))
 ORDER BY i.queue, i.arrival
 //
 

@@ -45,7 +45,7 @@ CREATE PROCEDURE lk_add_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
     IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
-    IN the_priority SMALLINT, IN now_us BIGINT)
+    IN the_priority SMALLINT, IN the_keep_ms BIGINT, IN now_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE drawn BIGINT;
@@ -70,11 +70,11 @@ BEGIN
     SET is_behind = COALESCE(its_head <> ''
                              OR leader_place < drawn - the_priority * 1000000000000000000, FALSE);
     INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
-        need_roots, has_value, priority)
+        need_roots, has_value, priority, keep_ms)
     VALUES (the_queue, the_id, drawn, IF(delay_ms > 0, 'delayed', 'ready'),
         CASE WHEN delay_ms > 0 THEN now_us + delay_ms * 1000 WHEN is_behind THEN its_number
              ELSE 0 END, the_needs, the_limits, the_counts,
-        the_roots, the_value IS NOT NULL, the_priority);
+        the_roots, the_value IS NOT NULL, the_priority, the_keep_ms);
     IF delay_ms > 0 THEN
         UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
         SET r.due_us = LEAST(r.due_us, now_us + delay_ms * 1000) WHERE r.root = the_root;
@@ -102,13 +102,15 @@ CREATE PROCEDURE lk_replace_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
     IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
-    IN the_priority SMALLINT, IN is_claimed BOOLEAN, IN is_last BOOLEAN, IN now_us BIGINT)
+    IN the_priority SMALLINT, IN the_keep_ms BIGINT, IN is_claimed BOOLEAN, IN is_last BOOLEAN,
+    IN now_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_arrival BIGINT;
     DECLARE its_attempts INT UNSIGNED;
     DECLARE was_ready BOOLEAN;
     DECLARE was_head BOOLEAN;
+    DECLARE kept_until_us BIGINT;
     DECLARE old_needs BLOB;
     DECLARE old_limits VARBINARY(255);
     DECLARE old_counts VARBINARY(255);
@@ -116,12 +118,16 @@ BEGIN
         CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits, the_counts,
                                  the_roots);
     END IF;
-    SELECT i.arrival, IF(is_claimed, i.attempts, 0), i.state = 'ready', i.is_head, i.needs,
-           i.need_limits, i.need_units
-    INTO its_arrival, its_attempts, was_ready, was_head, old_needs, old_limits, old_counts
+    SELECT i.arrival, IF(is_claimed, i.attempts, 0), i.state = 'ready', i.is_head,
+           IF(i.state = 'done', i.due_us, NULL), i.needs, i.need_limits, i.need_units
+    INTO its_arrival, its_attempts, was_ready, was_head, kept_until_us, old_needs, old_limits,
+         old_counts
     FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
     IF was_head THEN
         CALL lk_head_ends(the_queue, the_id);
+    END IF;
+    IF kept_until_us IS NOT NULL THEN
+        CALL lk_keep_no_longer(the_queue, the_id, kept_until_us);
     END IF;
     IF is_last THEN
         CALL lk_draw(the_root, its_arrival);
@@ -130,7 +136,7 @@ BEGIN
     END IF;
     UPDATE lk_items AS i FORCE INDEX (PRIMARY)
     SET i.arrival = its_arrival, i.attempts = its_attempts, i.priority = the_priority,
-        i.needs = the_needs, i.need_limits = the_limits, i.need_units = the_counts,
+        i.keep_ms = the_keep_ms, i.needs = the_needs, i.need_limits = the_limits, i.need_units = the_counts,
         i.need_roots = the_roots, i.has_value = the_value IS NOT NULL,
         i.ready_us = CASE WHEN is_claimed OR delay_ms > 0 THEN 0
                           WHEN i.state = 'ready' THEN i.ready_us -- it stays so, since then
@@ -163,7 +169,7 @@ END
 //
 
 -- How the item with this id is; `its_state` NULL: there is none. A claim past its deadline perishes
--- first, and may take the item with it. In a statement of the caller's (20_transactions) it does not:
+-- first, and may take the item with it. An item that is kept no longer goes. In a statement of the caller's (20_transactions) it does not:
 -- then the state is the one that the item will have, and the item is claimed still.
 DROP PROCEDURE IF EXISTS lk_find_item
 //
@@ -176,7 +182,7 @@ BEGIN
     DECLARE self BIGINT;
     DECLARE its_roots BLOB;
     DECLARE its_deadline_us BIGINT;
-    DECLARE is_ripe BOOLEAN;
+    DECLARE its_due_us BIGINT;
     DECLARE is_worn BOOLEAN;
     DECLARE has_all BOOLEAN;
     DECLARE released BLOB;
@@ -185,13 +191,13 @@ BEGIN
     WHILE NOT is_read DO
         SET its_state = NULL, self = 0, its_deadline_us = @LK_NEVER@;
         IF @lk_inside THEN -- an item that is done since its snapshot marks no root (20_transactions)
-            SELECT i.state, i.claim, i.due_us <= now_us,
+            SELECT i.state, i.claim, i.due_us,
                    i.max_attempts > 0 AND i.attempts >= i.max_attempts
-            INTO its_state, self, is_ripe, is_worn
+            INTO its_state, self, its_due_us, is_worn
             FROM lk_items AS i FORCE INDEX (PRIMARY)
             WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
         ELSE
-            SELECT i.state, i.claim, i.due_us <= now_us INTO its_state, self, is_ripe
+            SELECT i.state, i.claim, i.due_us INTO its_state, self, its_due_us
             FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id;
         END IF;
         IF self <> 0 THEN
@@ -214,8 +220,11 @@ BEGIN
     SET is_claimed = self <> 0;
     IF is_dead AND its_state = 'claimed' THEN
         SET its_state = IF(is_worn, 'parked', 'ready');
-    ELSEIF its_state = 'delayed' AND is_ripe THEN
+    ELSEIF its_state = 'delayed' AND its_due_us <= now_us THEN
         SET its_state = 'ready';
+    ELSEIF its_state = 'done' AND its_due_us <= now_us THEN
+        CALL lk_forget_item(the_queue, the_id, its_due_us);
+        SET its_state = NULL;
     END IF;
 END
 //
@@ -230,9 +239,9 @@ CREATE PROCEDURE lk_push_one(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
     IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
-    IN the_priority SMALLINT, IN kind TINYINT, IN now_us BIGINT, IN is_due BOOLEAN,
-    INOUT locked BLOB, INOUT has_waiting BOOLEAN, OUT added BOOLEAN, OUT changed BOOLEAN,
-    OUT was VARBINARY(16), OUT is_work BOOLEAN)
+    IN the_priority SMALLINT, IN kind TINYINT, IN the_keep_ms BIGINT, IN now_us BIGINT,
+    IN is_due BOOLEAN, INOUT locked BLOB, INOUT has_waiting BOOLEAN, OUT added BOOLEAN,
+    OUT changed BOOLEAN, OUT was VARBINARY(16), OUT is_work BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE is_claimed BOOLEAN;
@@ -246,11 +255,11 @@ BEGIN
     SET is_work = added OR (changed AND was IN ('claimed', 'cancelled'));
     IF added THEN
         CALL lk_add_item(the_queue, the_id, the_root, the_value, delay_ms, the_needs, the_limits,
-                         the_counts, the_roots, the_priority, now_us);
+                         the_counts, the_roots, the_priority, the_keep_ms, now_us);
     ELSEIF changed THEN
         CALL lk_replace_item(the_queue, the_id, the_root, the_value, delay_ms, the_needs,
-                             the_limits, the_counts, the_roots, the_priority, is_claimed, is_work,
-                             now_us);
+                             the_limits, the_counts, the_roots, the_priority, the_keep_ms,
+                             is_claimed, is_work, now_us);
     END IF;
 END
 //
@@ -275,8 +284,8 @@ CREATE PROCEDURE lk_decide_push(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
     IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
-    IN the_priority SMALLINT, IN kind TINYINT, OUT added BOOLEAN, OUT changed BOOLEAN,
-    OUT was VARBINARY(16))
+    IN the_priority SMALLINT, IN kind TINYINT, IN the_keep_ms BIGINT, OUT added BOOLEAN,
+    OUT changed BOOLEAN, OUT was VARBINARY(16))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE locked BLOB;
@@ -286,8 +295,8 @@ BEGIN
     DECLARE now_us BIGINT;
     CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
     CALL lk_push_one(the_queue, the_id, the_root, the_value, delay_ms, the_needs, the_limits,
-                     the_counts, the_roots, the_priority, kind, now_us, is_due, locked, has_waiting,
-                     added, changed, was, is_work);
+                     the_counts, the_roots, the_priority, kind, the_keep_ms, now_us, is_due, locked,
+                     has_waiting, added, changed, was, is_work);
     CALL lk_count_pushes(the_queue, is_work, NOT is_work);
 END
 //
@@ -497,7 +506,7 @@ BEGIN
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.state = 'claimed', i.due_us = 0, i.claim = self, i.attempts = i.attempts + 1,
             i.was_lost = FALSE, i.ask_number = the_ask_number, i.max_attempts = the_max_attempts,
-            i.claims = i.claims + 1, i.steals = i.steals + stolen
+            i.claims = i.claims + 1, i.steals = i.steals + stolen, i.progress = NULL
         WHERE i.queue = the_queue AND i.id = taken;
         IF LOCATE('-1', its_counts) > 0 AND NOT is_head THEN
             CALL lk_head_begins(the_queue, taken, self);
@@ -651,8 +660,9 @@ BEGIN
 END
 //
 
--- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back, with the exit
--- code and the text of its failure; both NULL: the former ones stay. `uncounted`: the attempt does
+-- Ends a claim that is still held: the item is removed (delay_ms NULL), or kept with its result for
+-- the longer of its time and `the_keep_ms`; or it is given back, with the exit code and the text of its
+-- failure; both NULL: the former ones stay. `uncounted`: the attempt does
 -- not count, so the item is not parked unless it `parks`. A cancelled item is removed in any case, and
 -- one that was pushed again is as new in any case. The roots in `locked` are.
 DROP PROCEDURE IF EXISTS lk_finish_item
@@ -661,7 +671,7 @@ CREATE PROCEDURE lk_finish_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_identity BINARY(32), IN the_token BIGINT, IN delay_ms BIGINT,
     IN its_exit INT, IN its_error VARBINARY(1024), IN uncounted BOOLEAN, IN parks BOOLEAN,
-    IN now_us BIGINT, INOUT locked BLOB, INOUT has_waiting BOOLEAN,
+    IN the_result MEDIUMBLOB, IN the_keep_ms BIGINT, IN now_us BIGINT, INOUT locked BLOB, INOUT has_waiting BOOLEAN,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 finish: BEGIN
@@ -672,6 +682,7 @@ finish: BEGIN
     DECLARE is_last BOOLEAN;
     DECLARE is_dropped BOOLEAN;
     DECLARE is_again BOOLEAN;
+    DECLARE kept_ms BIGINT;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE needs_more BOOLEAN;
@@ -680,9 +691,10 @@ finish: BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals,
            i.needs <> '', i.is_head, i.state = 'cancelled' AND delay_ms IS NOT NULL,
-           i.state = 'again'
+           i.state = 'again',
+           IF(delay_ms IS NULL AND i.state = 'claimed', GREATEST(i.keep_ms, the_keep_ms), 0)
     INTO self, its_roots, is_last, its_claims, its_steals, needs_more, is_head, is_dropped,
-         is_again
+         is_again, kept_ms
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue AND i.id = the_id AND r.deadline_us > now_us AND r.owner = asker
       AND (the_token = 0 OR r.token = the_token);
@@ -729,10 +741,14 @@ finish: BEGIN
         IF is_head THEN
             CALL lk_head_ends(the_queue, the_id);
         END IF;
-        DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
-        WHERE i.queue = the_queue AND i.id = the_id;
-        DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
-        WHERE v.queue = the_queue AND v.id = the_id;
+        IF kept_ms > 0 THEN
+            CALL lk_keep_item(the_queue, the_id, the_root, the_result, now_us + kept_ms * 1000);
+        ELSE
+            DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
+            WHERE i.queue = the_queue AND i.id = the_id;
+            DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
+            WHERE v.queue = the_queue AND v.id = the_id;
+        END IF;
         UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
         SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals, q.done = q.done + 1
         WHERE q.path = the_queue;
@@ -768,6 +784,7 @@ CREATE PROCEDURE lk_decide_finish(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_identity BINARY(32), IN the_token BIGINT, IN delay_ms BIGINT,
     IN its_exit INT, IN its_error VARBINARY(1024), IN uncounted BOOLEAN, IN parks BOOLEAN,
+    IN the_result MEDIUMBLOB, IN the_keep_ms BIGINT,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -785,8 +802,8 @@ BEGIN
         CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
     CALL lk_finish_item(the_queue, the_id, the_root, asker, the_identity, the_token, delay_ms,
-                        its_exit, its_error, uncounted, parks, now_us, locked, has_waiting,
-                        outcome, sentence);
+                        its_exit, its_error, uncounted, parks, the_result, the_keep_ms, now_us,
+                        locked, has_waiting, outcome, sentence);
 END
 //
 
@@ -823,7 +840,8 @@ BEGIN
 END
 //
 
--- Removes an item that is not claimed, or only one that is parked. Its claims so far are counted
+-- Removes an item that is not claimed, or only one that is parked. One that is kept no longer is not
+-- there. Its claims so far are counted
 -- with its queue's. The root is locked.
 DROP PROCEDURE IF EXISTS lk_remove_item
 //
@@ -841,13 +859,19 @@ BEGIN
     DECLARE its_needs BLOB;
     DECLARE its_limits VARBINARY(255);
     DECLARE its_counts VARBINARY(255);
+    DECLARE its_due_us BIGINT;
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT i.state, i.attempts, i.claims, i.steals, i.has_value, i.is_head, i.needs,
+    SELECT i.state, i.due_us, i.attempts, i.claims, i.steals, i.has_value, i.is_head, i.needs,
            i.need_limits, i.need_units
-    INTO its_state, its_attempts, its_claims, its_steals, has_value, is_head, its_needs,
+    INTO its_state, its_due_us, its_attempts, its_claims, its_steals, has_value, is_head, its_needs,
          its_limits, its_counts
     FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id;
-    IF its_state = 'parked' OR (its_state IN ('ready', 'delayed') AND NOT only_parked) THEN
+    IF its_state = 'parked'
+       OR (NOT only_parked AND (its_state IN ('ready', 'delayed')
+                                OR (its_state = 'done' AND its_due_us > now_us))) THEN
         IF is_head THEN
             CALL lk_head_ends(the_queue, the_id);
         END IF;
@@ -855,6 +879,9 @@ BEGIN
         WHERE i.queue = the_queue AND i.id = the_id;
         IF @lk_inside AND ROW_COUNT() = 0 THEN
             CALL lk_refuse_snapshot();
+        END IF;
+        IF its_state = 'done' THEN
+            CALL lk_keep_no_longer(the_queue, the_id, its_due_us);
         END IF;
         IF its_needs <> '' AND its_state = 'ready' THEN
             CALL lk_item_goes(the_queue, the_id, its_needs, its_limits, its_counts, FALSE);
@@ -922,7 +949,8 @@ cancel: BEGIN
     END IF;
     WHILE NOT is_read DO
         SET its_state = NULL, self = NULL;
-        SELECT i.state, r.id, r.roots, r.owner, r.note, r.ticket, r.token, r.deadline_us, r.revoked
+        SELECT IF(i.state = 'done' AND i.due_us <= now_us, NULL, i.state), r.id, r.roots, r.owner,
+               r.note, r.ticket, r.token, r.deadline_us, r.revoked
         INTO its_state, self, its_roots, its_owner, its_note, its_ticket, its_token,
              its_deadline_us, is_revoked
         FROM lk_items AS i LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
@@ -953,6 +981,10 @@ cancel: BEGIN
     END IF;
     IF self IS NULL THEN
         CALL lk_remove_item(the_queue, the_id, FALSE, outcome, sentence);
+        IF outcome <> 'ok' THEN -- it has been kept up to this moment
+            SET broken = NULL, sentence = '@LK_TEXT_NOT_THERE@';
+            LEAVE cancel;
+        END IF;
     ELSE
         IF its_state <> 'cancelled' THEN
             UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.state = 'cancelled', i.due_us = 0

@@ -30,6 +30,7 @@ BEGIN
     DECLARE its_roots BLOB;
     DECLARE its_priority SMALLINT;
     DECLARE its_kind TINYINT;
+    DECLARE its_keep_ms BIGINT;
     DECLARE added, changed, is_work BOOLEAN;
     DECLARE was VARBINARY(16);
     DECLARE count_pushed BIGINT DEFAULT 0;
@@ -37,23 +38,23 @@ BEGIN
     DECLARE i INT DEFAULT 0;
     DECLARE pushes CURSOR FOR
         SELECT c.id, UNHEX(c.value), c.delay_ms, c.needs, c.limits, c.counts, c.roots, c.priority,
-               c.kind
+               c.kind, COALESCE(c.keep_ms, 0)
         FROM JSON_TABLE(commands, '$[*]' COLUMNS (
             n FOR ORDINALITY, id VARCHAR(255) PATH '$.id', value MEDIUMTEXT PATH '$.value',
             delay_ms BIGINT PATH '$.delay_ms', needs TEXT PATH '$.needs',
             limits VARCHAR(255) PATH '$.limits', counts VARCHAR(255) PATH '$.counts',
             roots TEXT PATH '$.roots', priority SMALLINT PATH '$.priority',
-            kind TINYINT PATH '$.kind')) AS c
+            kind TINYINT PATH '$.kind', keep_ms BIGINT PATH '$.keep_ms')) AS c
         ORDER BY c.n;
     SET answers = '';
     CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
     OPEN pushes;
     WHILE i < count DO
         FETCH pushes INTO its_id, its_value, its_delay_ms, its_needs, its_limits, its_counts,
-            its_roots, its_priority, its_kind;
+            its_roots, its_priority, its_kind, its_keep_ms;
         CALL lk_push_one(the_queue, its_id, the_root, its_value, its_delay_ms, its_needs,
-                         its_limits, its_counts, its_roots, its_priority, its_kind, now_us, is_due,
-                         locked, has_waiting, added, changed, was, is_work);
+                         its_limits, its_counts, its_roots, its_priority, its_kind, its_keep_ms,
+                         now_us, is_due, locked, has_waiting, added, changed, was, is_work);
         SET count_pushed = count_pushed + is_work, i = i + 1,
             answers = CONCAT(answers, IF(i = 1, '', ','),
                              JSON_ARRAY(added, changed, CONVERT(was USING utf8mb4)));
@@ -172,7 +173,7 @@ BEGIN
         SET i.claim = c.self, i.state = 'claimed', i.attempts = i.attempts + 1,
             i.claims = i.claims + 1, i.steals = i.steals + i.was_lost,
             i.ask_number = JSON_EXTRACT(commands, CONCAT('$[', c.n - 1, '].ask_number')),
-            i.max_attempts = the_max_attempts;
+            i.max_attempts = the_max_attempts, i.progress = NULL;
         UPDATE JSON_TABLE(CONCAT('[', claims, ']'), '$[*]' COLUMNS (
                    id VARCHAR(255) PATH '$[1]', was_lost INT PATH '$[2]')) AS c
         STRAIGHT_JOIN lk_items AS i FORCE INDEX (PRIMARY)
@@ -334,13 +335,15 @@ BEGIN
 END
 //
 
--- Ends claims whose items are done, in the transaction that is open. `answers`: outcome and sentence
+-- Ends claims whose items are done, in the transaction that is open. `result`, in hexadecimal digits,
+-- and `keep_ms` of a command: as of lk_finish_item(); absent: `the_result`, `the_keep_ms`. `answers`: outcome and sentence
 -- of each, as JSON with a comma between.
 DROP PROCEDURE IF EXISTS lk_decide_finishes
 //
 CREATE PROCEDURE lk_decide_finishes(
     IN the_queue VARBINARY(512), IN the_root VARBINARY(255),
-    IN commands LONGTEXT CHARACTER SET utf8mb4, OUT answers MEDIUMTEXT CHARACTER SET utf8mb4)
+    IN commands LONGTEXT CHARACTER SET utf8mb4, IN the_result MEDIUMBLOB, IN the_keep_ms BIGINT,
+    OUT answers MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE locked BLOB;
@@ -348,6 +351,8 @@ BEGIN
     DECLARE is_due BOOLEAN;
     DECLARE all_roots BLOB;
     DECLARE now_us BIGINT;
+    DECLARE its_result MEDIUMBLOB;
+    DECLARE its_keep_ms BIGINT;
     DECLARE its_id VARBINARY(255);
     DECLARE its_owner VARBINARY(128);
     DECLARE its_token BIGINT;
@@ -356,10 +361,12 @@ BEGIN
     DECLARE count INT DEFAULT JSON_LENGTH(commands);
     DECLARE i INT DEFAULT 0;
     DECLARE finishes CURSOR FOR
-        SELECT c.id, c.owner, c.token
+        SELECT c.id, c.owner, c.token, COALESCE(UNHEX(c.result), the_result),
+               COALESCE(c.keep_ms, the_keep_ms)
         FROM JSON_TABLE(commands, '$[*]' COLUMNS (
             n FOR ORDINALITY, id VARCHAR(255) PATH '$.id', owner VARCHAR(128) PATH '$.owner',
-            token BIGINT PATH '$.token')) AS c
+            token BIGINT PATH '$.token', result MEDIUMTEXT PATH '$.result',
+            keep_ms BIGINT PATH '$.keep_ms')) AS c
         ORDER BY c.n;
     SET answers = '';
     CALL lk_roots_to_finish(the_queue, the_root, commands, all_roots);
@@ -369,10 +376,11 @@ BEGIN
     END IF;
     OPEN finishes;
     WHILE i < count DO
-        FETCH finishes INTO its_id, its_owner, its_token;
+        FETCH finishes INTO its_id, its_owner, its_token, its_result, its_keep_ms;
         CALL lk_finish_item(the_queue, its_id, the_root, its_owner,
             UNHEX(SHA2(CONCAT(the_queue, '/', its_id, '\n', its_owner), 256)), its_token, NULL,
-            NULL, NULL, FALSE, FALSE, now_us, locked, has_waiting, outcome, sentence);
+            NULL, NULL, FALSE, FALSE, its_result, its_keep_ms, now_us, locked, has_waiting, outcome,
+            sentence);
         SET i = i + 1,
             answers = CONCAT(answers, IF(i = 1, '', ','), JSON_ARRAY(outcome, sentence));
     END WHILE;
@@ -392,7 +400,7 @@ BEGIN
     CALL lk_begin();
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_decide_finishes(the_queue, the_root, commands, answers);
+        CALL lk_decide_finishes(the_queue, the_root, commands, NULL, 0, answers);
         COMMIT;
     END;
     CALL lk_answer_many(answers);

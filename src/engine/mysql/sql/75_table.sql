@@ -28,6 +28,7 @@ BEGIN
     DECLARE its_id VARBINARY(255);
     DECLARE is_done BOOLEAN;
     DECLARE is_known BOOLEAN;
+    DECLARE its_end_us BIGINT;
     DECLARE pushed BIGINT DEFAULT 0;
     DECLARE duplicates BIGINT DEFAULT 0;
     CALL lk_begin();
@@ -40,8 +41,14 @@ BEGIN
             SELECT EXISTS (SELECT 1 FROM lk_done_rows AS d
                            WHERE d.queue = the_queue AND d.id = its_id),
                    EXISTS (SELECT 1 FROM lk_items AS i
-                           WHERE i.queue = the_queue AND i.id = its_id)
-            INTO is_done, is_known;
+                           WHERE i.queue = the_queue AND i.id = its_id),
+                   (SELECT i.due_us FROM lk_items AS i
+                    WHERE i.queue = the_queue AND i.id = its_id AND i.state = 'done')
+            INTO is_done, is_known, its_end_us;
+            IF its_end_us <= now_us THEN
+                CALL lk_forget_item(the_queue, its_id, its_end_us);
+                SET is_known = FALSE;
+            END IF;
             IF NOT is_done AND NOT is_known THEN
                 INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,
                     need_units, need_roots, has_value)
@@ -215,7 +222,7 @@ BEGIN
             SET i.state = 'claimed', i.due_us = 0, i.claim = self, i.attempts = i.attempts + 1,
                 i.was_lost = FALSE, i.ask_number = the_ask_number,
                 i.max_attempts = the_max_attempts, i.claims = i.claims + 1,
-                i.steals = i.steals + stolen
+                i.steals = i.steals + stolen, i.progress = NULL
             WHERE i.queue = the_queue AND i.id = taken;
             IF LOCATE('-1', its_counts) > 0 AND NOT is_head THEN
                 CALL lk_head_begins(the_queue, taken, self);
@@ -382,7 +389,7 @@ BEGIN
     CALL lk_begin_finish(the_queue, the_id, the_root, asker, the_token);
     CALL lk_decide_finish(the_queue, the_id, the_root, asker,
                           UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256)),
-                          the_token, NULL, NULL, NULL, FALSE, FALSE, outcome, sentence);
+                          the_token, NULL, NULL, NULL, FALSE, FALSE, NULL, 0, outcome, sentence);
     IF outcome <> 'ok' THEN
         SIGNAL SQLSTATE '@LK_SQLSTATE_LOST@' SET MESSAGE_TEXT = sentence;
     END IF;

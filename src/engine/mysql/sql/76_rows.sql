@@ -105,7 +105,7 @@ BEGIN
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.state = 'claimed', i.claim = LAST_INSERT_ID(), i.attempts = attempt,
             i.claims = i.claims + 1, i.steals = i.steals + stolen, i.was_lost = FALSE,
-            i.ask_number = the_ask_number, i.max_attempts = the_max_attempts
+            i.ask_number = the_ask_number, i.max_attempts = the_max_attempts, i.progress = NULL
         WHERE i.queue = the_queue AND i.id = @lk_item;
         SET its_token = drawn;
     END IF;
@@ -184,7 +184,7 @@ BEGIN
     STRAIGHT_JOIN lk_requests AS r FORCE INDEX (PRIMARY)
     WHERE i.queue = the_queue AND i.id = the_id AND r.id = self AND r.part = 1 AND r.owner = asker
       AND r.token = the_token AND r.deadline_us > now_us AND r.part_count = 1
-      AND i.state <> 'again';
+      AND i.state <> 'again' AND i.keep_ms = 0;
     IF ROW_COUNT() = 0 THEN
         SIGNAL SQLSTATE '@LK_SQLSTATE_NOT_SIMPLE@' SET MESSAGE_TEXT = 'the end of this claim is not simple';
     END IF;

@@ -121,28 +121,31 @@ BEGIN
 END
 //
 
--- In the order of arrival; `need_paths` and the two others are lists.
+-- In the order of arrival; `the_id` NULL: all. `need_paths` and the two others are lists.
 DROP PROCEDURE IF EXISTS lk_items_of
 //
-CREATE PROCEDURE lk_items_of(IN the_queue VARBINARY(512))
+CREATE PROCEDURE lk_items_of(IN the_queue VARBINARY(512), IN the_id VARBINARY(255))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
+    DECLARE first VARBINARY(255) DEFAULT COALESCE(the_id, '');
+    DECLARE last VARBINARY(255) DEFAULT COALESCE(the_id, x'FF');
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
                                   + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
                                     MOD 900000000 - 450000000;
     SELECT now_us, i.id, IF(i.state = 'delayed' AND i.due_us <= now_us, 'ready', i.state) AS state,
-           IF(i.state = 'delayed', i.due_us, 0) AS due_us, i.attempts, v.bytes AS value,
+           IF(i.state IN ('delayed', 'done'), i.due_us, 0) AS due_us, i.attempts, v.bytes AS value,
            IF(i.needs = '', '[]', CONCAT('["', REPLACE(REPLACE(REPLACE(
                CONVERT(i.needs USING utf8mb4), '\\', '\\\\'), '"', '\\"'), ' ', '","'), '"]'))
                AS need_paths,
            CONCAT('[', REPLACE(CONVERT(i.need_limits USING utf8mb4), ' ', ','), ']')
                AS need_limits,
            CONCAT('[', REPLACE(CONVERT(i.need_units USING utf8mb4), ' ', ','), ']') AS need_units,
-           r.owner, r.deadline_us, i.priority, i.last_exit, i.last_error
-    FROM lk_items AS i
+           r.owner, r.deadline_us, i.priority, i.last_exit, i.last_error, i.progress
+    FROM lk_items AS i FORCE INDEX (PRIMARY)
     LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
     LEFT JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = i.claim AND r.part = 1
-    WHERE i.queue = the_queue
+    WHERE i.queue = the_queue AND i.id >= first AND i.id <= last
+      AND (i.state <> 'done' OR i.due_us > now_us)
     ORDER BY i.arrival;
 END
 //
@@ -162,6 +165,7 @@ BEGIN
            COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
            COALESCE(SUM(i.state IN ('claimed', 'cancelled', 'again')), 0) AS claimed,
            COALESCE(SUM(i.state = 'parked'), 0) AS parked_now,
+           COALESCE(SUM(i.state = 'done' AND i.due_us > now_us), 0) AS done_now,
            now_us - MIN(CASE WHEN i.state = 'ready' THEN IF(i.ready_us = 0, i.arrival, i.ready_us)
                              WHEN i.state = 'delayed' AND i.due_us <= now_us THEN i.due_us END)
                AS oldest_us
@@ -192,6 +196,7 @@ BEGIN
            COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
            COALESCE(SUM(i.state IN ('claimed', 'cancelled', 'again')), 0) AS claimed,
            COALESCE(SUM(i.state = 'parked'), 0) AS parked_now,
+           COALESCE(SUM(i.state = 'done' AND i.due_us > now_us), 0) AS done_now,
            now_us - MIN(CASE WHEN i.state = 'ready' THEN IF(i.ready_us = 0, i.arrival, i.ready_us)
                              WHEN i.state = 'delayed' AND i.due_us <= now_us THEN i.due_us END)
                AS oldest_us

@@ -179,6 +179,10 @@ BEGIN
         END IF;
         CALL lk_forget_roots(now_us);
         COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        START TRANSACTION;
+        CALL lk_forget_items(now_us);
+        COMMIT;
     END;
 END
 //

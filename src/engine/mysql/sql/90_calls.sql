@@ -633,7 +633,7 @@ CREATE PROCEDURE lk_push_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
     IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
-    IN the_priority SMALLINT, IN kind TINYINT)
+    IN the_priority SMALLINT, IN kind TINYINT, IN the_keep_ms BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE added, changed BOOLEAN;
@@ -647,8 +647,8 @@ BEGIN
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
         CALL lk_decide_push(the_queue, the_id, the_root, the_value, delay_ms, the_needs,
-                            the_limits, the_counts, the_roots, the_priority, kind, added, changed,
-                            was);
+                            the_limits, the_counts, the_roots, the_priority, kind, the_keep_ms,
+                            added, changed, was);
         COMMIT;
     END;
     SELECT added, changed, was;
@@ -775,7 +775,8 @@ BEGIN
             UPDATE lk_items AS i FORCE INDEX (PRIMARY)
             SET i.state = 'claimed', i.claim = LAST_INSERT_ID(), i.attempts = attempt,
                 i.claims = i.claims + 1, i.steals = i.steals + stolen, i.was_lost = FALSE,
-                i.ask_number = the_ask_number, i.max_attempts = the_max_attempts
+                i.ask_number = the_ask_number, i.max_attempts = the_max_attempts,
+                i.progress = NULL
             WHERE i.queue = the_queue AND i.id = its_id;
             COMMIT;
             SELECT 'granted' AS outcome, NULL AS sentence, its_id AS id, its_token AS token,
@@ -789,17 +790,18 @@ BEGIN
 END
 //
 
--- R16. `delay_ms` NULL: done; else given back, with the exit code and the text of its failure, if
--- one of them is not NULL, with its attempt, if it is `uncounted`, and set aside, if it `parks`.
--- Answers: outcome, sentence.
+-- R16. `delay_ms` NULL: done, and kept with its result for the longer of its time and `the_keep_ms`;
+-- else given back, with the exit code and the text of its failure, if one of them is not NULL, with its
+-- attempt, if it is `uncounted`, and set aside, if it `parks`. Answers: outcome, sentence.
 --
--- First the short way: the item is done, has needed nothing, and no request waits for it.
+-- First the short way: the item is done, is not kept, has needed nothing, and no request waits for it.
 DROP PROCEDURE IF EXISTS lk_finish_claim
 //
 CREATE PROCEDURE lk_finish_claim(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_token BIGINT, IN delay_ms BIGINT, IN its_exit INT,
-    IN its_error VARBINARY(1024), IN uncounted BOOLEAN, IN parks BOOLEAN)
+    IN its_error VARBINARY(1024), IN uncounted BOOLEAN, IN parks BOOLEAN,
+    IN the_result MEDIUMBLOB, IN the_keep_ms BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_identity BINARY(32)
@@ -823,7 +825,7 @@ BEGIN
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        IF delay_ms IS NULL AND the_token <> 0 THEN
+        IF delay_ms IS NULL AND the_token <> 0 AND the_keep_ms = 0 THEN
             SELECT r.has_waiting INTO is_awaited FROM lk_roots AS r
             WHERE r.root = the_root FOR UPDATE;
         END IF;
@@ -841,7 +843,7 @@ BEGIN
             STRAIGHT_JOIN lk_requests AS r FORCE INDEX (PRIMARY)
             WHERE i.queue = the_queue AND i.id = the_id AND r.id = self AND r.part = 1
               AND r.owner = asker AND r.token = the_token AND r.deadline_us > now_us
-              AND r.part_count = 1 AND i.state <> 'again';
+              AND r.part_count = 1 AND i.state <> 'again' AND i.keep_ms = 0;
             SET is_gone = ROW_COUNT() > 0;
         END IF;
         IF is_gone THEN
@@ -860,9 +862,30 @@ BEGIN
         END IF;
         IF outcome IS NULL THEN
             CALL lk_decide_finish(the_queue, the_id, the_root, asker, its_identity, the_token,
-                                  delay_ms, its_exit, its_error, uncounted, parks, outcome,
-                                  sentence);
+                                  delay_ms, its_exit, its_error, uncounted, parks, the_result,
+                                  the_keep_ms, outcome, sentence);
         END IF;
+        COMMIT;
+    END;
+    SELECT outcome, sentence;
+END
+//
+
+-- R16. `its_text` NULL: none any more. Answers: outcome, sentence.
+DROP PROCEDURE IF EXISTS lk_progress
+//
+CREATE PROCEDURE lk_progress(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN asker VARBINARY(128), IN the_token BIGINT, IN its_text VARBINARY(1024))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    CALL lk_begin();
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_decide_progress(the_queue, the_id, the_root, asker, the_token, its_text, outcome,
+                                sentence);
         COMMIT;
     END;
     SELECT outcome, sentence;

@@ -72,21 +72,22 @@ BEGIN
 END
 //
 
--- R16: seconds, as milliseconds.
-DROP PROCEDURE IF EXISTS lk_delay_of
+-- R16: seconds, as milliseconds; 0: none are named. `sentence`: what is wrong, if it is.
+DROP PROCEDURE IF EXISTS lk_seconds_of
 //
-CREATE PROCEDURE lk_delay_of(
-    IN options MEDIUMTEXT CHARACTER SET utf8mb4, OUT delay_ms BIGINT)
+CREATE PROCEDURE lk_seconds_of(
+    IN options MEDIUMTEXT CHARACTER SET utf8mb4, IN name VARCHAR(16) CHARACTER SET utf8mb4,
+    IN sentence VARCHAR(128) CHARACTER SET utf8mb4, OUT its_ms BIGINT)
 SQL SECURITY INVOKER NO SQL
 BEGIN
     DECLARE seconds MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    CALL lk_option(options, 'delay', seconds);
-    SET delay_ms = IF(seconds IS NULL, 0, -1);
+    CALL lk_option(options, name, seconds);
+    SET its_ms = IF(seconds IS NULL, 0, -1);
     IF seconds REGEXP '^[0-9]{1,9}([.][0-9]{1,9})?\\z' THEN
-        SET delay_ms = ROUND(CAST(seconds AS DECIMAL(20, 9)) * 1000);
+        SET its_ms = ROUND(CAST(seconds AS DECIMAL(20, 9)) * 1000);
     END IF;
-    IF delay_ms NOT BETWEEN 0 AND @LK_TTL_MAX_MS@ THEN
-        CALL lk_refuse('invalid', '@LK_TEXT_DELAY@');
+    IF its_ms NOT BETWEEN 0 AND @LK_TTL_MAX_MS@ THEN
+        CALL lk_refuse('invalid', sentence);
     END IF;
 END
 //
@@ -114,18 +115,18 @@ DROP PROCEDURE IF EXISTS lk_push_options
 //
 CREATE PROCEDURE lk_push_options(
     IN options MEDIUMTEXT CHARACTER SET utf8mb4, IN item VARBINARY(512), OUT kind TINYINT,
-    OUT delay_ms BIGINT, OUT its_priority SMALLINT, OUT needs BLOB, OUT limits VARBINARY(255),
-    OUT counts VARBINARY(255), OUT need_roots BLOB)
+    OUT delay_ms BIGINT, OUT keep_ms BIGINT, OUT its_priority SMALLINT, OUT needs BLOB,
+    OUT limits VARBINARY(255), OUT counts VARBINARY(255), OUT need_roots BLOB)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE parts MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE number BIGINT;
     DECLARE ignored BLOB;
     DECLARE comes_again, replaces BOOLEAN;
-    SET kind = @LK_PUSH_NEW@, delay_ms = 0, its_priority = 0, needs = '', limits = '', counts = '',
-        need_roots = '';
+    SET kind = @LK_PUSH_NEW@, delay_ms = 0, keep_ms = 0, its_priority = 0, needs = '', limits = '',
+        counts = '', need_roots = '';
     IF options IS NOT NULL THEN
-        CALL lk_check_options(options, ' delay priority needs again replace ');
+        CALL lk_check_options(options, ' delay priority needs again replace keep ');
         CALL lk_flag(options, 'again', FALSE, comes_again);
         CALL lk_flag(options, 'replace', FALSE, replaces);
         IF comes_again AND replaces THEN
@@ -133,7 +134,8 @@ BEGIN
         END IF;
         SET kind = CASE WHEN comes_again THEN @LK_PUSH_AGAIN@ WHEN replaces THEN @LK_PUSH_REPLACE@
                         ELSE @LK_PUSH_NEW@ END;
-        CALL lk_delay_of(options, delay_ms);
+        CALL lk_seconds_of(options, 'delay', '@LK_TEXT_DELAY@', delay_ms);
+        CALL lk_seconds_of(options, 'keep', '@LK_TEXT_KEEP@', keep_ms);
         CALL lk_number_of(options, 'priority', @LK_PRIORITY_MIN@, @LK_PRIORITY_MAX@,
                           'R16: a priority is', number);
         SET its_priority = COALESCE(number, 0);
@@ -169,7 +171,7 @@ BEGIN
     DECLARE the_queue, item VARBINARY(512);
     DECLARE needs, need_roots BLOB;
     DECLARE limits, counts VARBINARY(255);
-    DECLARE delay_ms BIGINT;
+    DECLARE delay_ms, keep_ms BIGINT;
     DECLARE its_priority SMALLINT;
     DECLARE kind TINYINT;
     DECLARE is_own, added, changed BOOLEAN;
@@ -177,14 +179,14 @@ BEGIN
     CALL lk_path_of(queue, the_queue);
     CALL lk_item_path_of(the_queue, id, item);
     CALL lk_check_value(value);
-    CALL lk_push_options(options, item, kind, delay_ms, its_priority, needs, limits, counts,
+    CALL lk_push_options(options, item, kind, delay_ms, keep_ms, its_priority, needs, limits, counts,
                          need_roots);
     CALL lk_enter(is_own);
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN CALL lk_undo(is_own); RESIGNAL; END;
         CALL lk_decide_push(the_queue, CAST(id AS BINARY), SUBSTRING_INDEX(the_queue, '/', 1), value,
-                            delay_ms, needs, limits, counts, need_roots, its_priority, kind, added,
-                            changed, was);
+                            delay_ms, needs, limits, counts, need_roots, its_priority, kind, keep_ms,
+                            added, changed, was);
         CALL lk_leave(is_own);
     END;
     SELECT added, changed, CONVERT(was USING utf8mb4) AS was;
@@ -204,7 +206,7 @@ BEGIN
     DECLARE the_queue VARBINARY(512);
     DECLARE needs, need_roots BLOB;
     DECLARE limits, counts VARBINARY(255);
-    DECLARE delay_ms BIGINT;
+    DECLARE delay_ms, keep_ms BIGINT;
     DECLARE its_priority SMALLINT;
     DECLARE kind TINYINT;
     DECLARE is_own BOOLEAN;
@@ -221,7 +223,7 @@ BEGIN
     SET ids_left = ids;
     CALL lk_ids_of(the_queue, ids, 'adds 1 to @LK_DECIDE_MANY_MAX@ items', ids_count);
     CALL lk_push_options(options, CONCAT(the_queue, '/', SUBSTRING_INDEX(ids, ' ', 1)), kind,
-                         delay_ms, its_priority, needs, limits, counts, need_roots);
+                         delay_ms, keep_ms, its_priority, needs, limits, counts, need_roots);
     IF vals IS NOT NULL THEN
         IF NOT JSON_VALID(vals) THEN
             CALL lk_refuse('invalid', 'values are one JSON array, or NULL');
@@ -246,7 +248,8 @@ BEGIN
                 'id', id, 'value', HEX(value), 'delay_ms', delay_ms,
                 'needs', CONVERT(needs USING utf8mb4), 'limits', CONVERT(limits USING utf8mb4),
                 'counts', CONVERT(counts USING utf8mb4),
-                'roots', CONVERT(need_roots USING utf8mb4), 'priority', its_priority, 'kind', kind)),
+                'roots', CONVERT(need_roots USING utf8mb4), 'priority', its_priority, 'kind', kind,
+                'keep_ms', keep_ms)),
             i = i + 1;
     END WHILE;
     CALL lk_enter(is_own);
@@ -332,7 +335,7 @@ BEGIN
     DECLARE the_queue, item VARBINARY(512);
     DECLARE needs, need_roots BLOB;
     DECLARE limits, counts VARBINARY(255);
-    DECLARE delay_ms, present BIGINT;
+    DECLARE delay_ms, keep_ms, present BIGINT;
     DECLARE known BIGINT DEFAULT 0;
     DECLARE its_priority SMALLINT;
     DECLARE kind TINYINT;
@@ -344,7 +347,7 @@ BEGIN
     CALL lk_path_of(queue, the_queue);
     CALL lk_item_path_of(the_queue, id, item);
     CALL lk_check_value(value);
-    CALL lk_push_options(options, item, kind, delay_ms, its_priority, needs, limits, counts,
+    CALL lk_push_options(options, item, kind, delay_ms, keep_ms, its_priority, needs, limits, counts,
                          need_roots);
     BEGIN
         DECLARE CONTINUE HANDLER FOR 1568 SET is_inside = TRUE;
@@ -376,8 +379,8 @@ BEGIN
         END IF;
     END IF;
     CALL lk_decide_push(the_queue, CAST(id AS BINARY), SUBSTRING_INDEX(the_queue, '/', 1), value,
-                        delay_ms, needs, limits, counts, need_roots, its_priority, kind, added, changed,
-                        was);
+                        delay_ms, needs, limits, counts, need_roots, its_priority, kind, keep_ms, added,
+                        changed, was);
     CALL lk_jump_of(jump_us);
     IF jump_us <> @lk_jump_us THEN
         CALL lk_refuse('unsupported', 'the clock of the session''s time zone has jumped meanwhile: repeat it');
@@ -507,7 +510,8 @@ BEGIN
 END
 //
 
--- All of them or, with or_fail, none. Answers a row for each: outcome (ok, lost), id.
+-- All of them or, with or_fail, none. With the option `keep`, or if they were pushed with it, they are
+-- kept with their `result`, one text for all. Answers a row for each: outcome (ok, lost), id.
 DROP PROCEDURE IF EXISTS lk_work_done
 //
 CREATE PROCEDURE lk_work_done(
@@ -515,12 +519,14 @@ CREATE PROCEDURE lk_work_done(
     IN owner MEDIUMTEXT CHARACTER SET utf8mb4, IN token BIGINT,
     IN options MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
-COMMENT 'Removes claimed items.'
+COMMENT 'Removes claimed items, or keeps them with their result.'
 BEGIN
     DECLARE the_queue VARBINARY(512);
     DECLARE asker VARBINARY(128);
     DECLARE or_fail BOOLEAN DEFAULT TRUE;
     DECLARE is_own BOOLEAN;
+    DECLARE keep_ms BIGINT DEFAULT 0;
+    DECLARE result MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE ids_count INT;
     DECLARE i INT DEFAULT 0;
     DECLARE id MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -531,7 +537,10 @@ BEGIN
     CALL lk_ids_of(the_queue, ids, 'ends 1 to @LK_DECIDE_MANY_MAX@ claims', ids_count);
     CALL lk_check_end(owner, token);
     IF options IS NOT NULL THEN
-        CALL lk_check_options(options, ' or_fail ');
+        CALL lk_check_options(options, ' result keep or_fail ');
+        CALL lk_option(options, 'result', result);
+        CALL lk_check_value(result);
+        CALL lk_seconds_of(options, 'keep', '@LK_TEXT_KEEP@', keep_ms);
         CALL lk_flag(options, 'or_fail', TRUE, or_fail);
     END IF;
     CALL lk_enter(is_own);
@@ -546,7 +555,8 @@ BEGIN
                 i = i + 1;
         END WHILE;
         SET commands = CONCAT(commands, ']');
-        CALL lk_decide_finishes(the_queue, SUBSTRING_INDEX(the_queue, '/', 1), commands, answers);
+        CALL lk_decide_finishes(the_queue, SUBSTRING_INDEX(the_queue, '/', 1), commands,
+                                CAST(NULLIF(result, '') AS BINARY), keep_ms, answers);
         CALL lk_refuse_failed(answers, or_fail);
         CALL lk_leave(is_own);
     END;
@@ -579,7 +589,7 @@ BEGIN
     CALL lk_check_end(owner, token);
     IF options IS NOT NULL THEN
         CALL lk_check_options(options, ' delay exit_code error uncounted park or_fail ');
-        CALL lk_delay_of(options, delay_ms);
+        CALL lk_seconds_of(options, 'delay', '@LK_TEXT_DELAY@', delay_ms);
         CALL lk_flag(options, 'park', FALSE, park);
         IF park AND delay_ms <> 0 THEN
             CALL lk_refuse('invalid', '@LK_TEXT_PARKS_DELAYED@');
@@ -598,8 +608,51 @@ BEGIN
         CALL lk_decide_finish(the_queue, CAST(id AS BINARY), SUBSTRING_INDEX(the_queue, '/', 1),
                               asker, UNHEX(SHA2(CONCAT(item, '\n', asker), 256)),
                               COALESCE(token, 0), delay_ms, exit_code,
-                              CAST(NULLIF(failure, '') AS BINARY), uncounted, park, outcome,
-                              sentence);
+                              CAST(NULLIF(failure, '') AS BINARY), uncounted, park, NULL, 0,
+                              outcome, sentence);
+        IF or_fail AND outcome <> 'ok' THEN
+            CALL lk_refuse(outcome, sentence);
+        END IF;
+        CALL lk_leave(is_own);
+    END;
+    SELECT outcome;
+END
+//
+
+-- How far the work on a claimed item is; NULL: nothing is said any more. Answers one row: outcome (ok,
+-- lost).
+DROP PROCEDURE IF EXISTS lk_work_progress
+//
+CREATE PROCEDURE lk_work_progress(
+    IN queue MEDIUMTEXT CHARACTER SET utf8mb4, IN id MEDIUMTEXT CHARACTER SET utf8mb4,
+    IN owner MEDIUMTEXT CHARACTER SET utf8mb4, IN token BIGINT, IN progress LONGBLOB,
+    IN options MEDIUMTEXT CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+COMMENT 'Says how far the work on a claimed item is.'
+BEGIN
+    DECLARE the_queue, item VARBINARY(512);
+    DECLARE asker VARBINARY(128);
+    DECLARE or_fail BOOLEAN DEFAULT TRUE;
+    DECLARE is_own BOOLEAN;
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    CALL lk_path_of(queue, the_queue);
+    CALL lk_item_path_of(the_queue, id, item);
+    CALL lk_check_end(owner, token);
+    IF LENGTH(progress) > @LK_FAILURE_BYTES_MAX@ THEN
+        CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_PROGRESS@', '%1$s', @LK_FAILURE_BYTES_MAX@),
+                                          '%2$s', LENGTH(progress)));
+    END IF;
+    IF options IS NOT NULL THEN
+        CALL lk_check_options(options, ' or_fail ');
+        CALL lk_flag(options, 'or_fail', TRUE, or_fail);
+    END IF;
+    CALL lk_enter(is_own);
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN CALL lk_undo(is_own); RESIGNAL; END;
+        CALL lk_owner_or_found(owner, item, token, asker);
+        CALL lk_decide_progress(the_queue, CAST(id AS BINARY), SUBSTRING_INDEX(the_queue, '/', 1),
+                                asker, COALESCE(token, 0), NULLIF(progress, ''), outcome, sentence);
         IF or_fail AND outcome <> 'ok' THEN
             CALL lk_refuse(outcome, sentence);
         END IF;
