@@ -71,6 +71,7 @@ static void add_push(const struct lk_command *command, struct lk_buffer *words) 
     add_number(words, push->delay_ms);
     add_number(words, push->priority);
     add_number(words, push->kind);
+    add_number(words, push->keep_ms);
     add_number(words, (int64_t)push->need_count);
     for (size_t i = 0; i < push->need_count; i++) {
         add_path(words, &push->needs[i].path);
@@ -185,13 +186,16 @@ static void add_finish(const struct lk_command *command, struct lk_buffer *words
     add_word(words, finish->id);
     add_word(words, finish->owner);
     add_number(words, (int64_t)finish->token);
-    add_word(words, lk_slice_of(finish->kind == LK_FINISH_DONE ? "done" : "retry"));
+    add_number(words, finish->kind);
     add_number(words, finish->delay_ms);
     add_number(words, finish->failure.has_exit);
     add_number(words, finish->failure.exit_code);
     add_word(words, finish->failure.text);
     add_number(words, finish->is_uncounted);
     add_number(words, finish->parks);
+    add_word(words, finish->result);
+    add_number(words, finish->keep_ms);
+    add_word(words, finish->progress);
 }
 
 static lk_outcome read_ended(const struct lk_command *command, const redisReply *reply,
@@ -246,11 +250,15 @@ static const struct kind kinds[] = {
     [LK_COMMAND_DROP] = {"drop", check_drop, add_drop, read_ended},
 };
 
+static bool is_finish_repeatable(const struct lk_finish *finish) {
+    return finish->kind == LK_FINISH_PROGRESS || finish->token != 0;
+}
+
 /* Whether the call can be made again after a lost answer (R3). */
 static bool is_repeatable(const struct lk_command *commands, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (commands[i].kind == LK_COMMAND_TAKE     ? commands[i].take.ask_number == 0
-            : commands[i].kind == LK_COMMAND_FINISH ? commands[i].finish.token == 0
+            : commands[i].kind == LK_COMMAND_FINISH ? !is_finish_repeatable(&commands[i].finish)
                                                     : true) {
             return false;
         }

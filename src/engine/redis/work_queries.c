@@ -23,7 +23,8 @@ enum element {
     PRIORITY,
     HAS_EXIT,
     EXIT_CODE,
-    FAILURE
+    FAILURE,
+    PROGRESS
 };
 
 static int compare_age(const void *a, const void *b) {
@@ -58,6 +59,7 @@ static bool add_item(const redisReply *reply, const struct lk_times *times, lk_i
         .last_failure = {.has_exit = lk_redis_integer_at(reply, HAS_EXIT) != 0,
                          .exit_code = (int32_t)lk_redis_integer_at(reply, EXIT_CODE),
                          .text = lk_redis_text_at(reply, FAILURE)},
+        .progress = lk_redis_text_at(reply, PROGRESS),
     };
     struct lk_record claim = {
         .owner = lk_redis_text_at(reply, OWNER),
@@ -96,6 +98,7 @@ lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_item_query *
 
     lk_redis_call_begin(store, "items", query->queue, false, &call);
     lk_redis_call_add(&call, (struct lk_slice){query->queue->bytes, query->queue->size});
+    lk_redis_call_add(&call, query->id);
     call.is_repeatable = true;
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome == LK_OK) {
@@ -136,7 +139,7 @@ lk_outcome lk_redis_parked(struct lk_engine *engine, const struct lk_parked_quer
 /* ---- counts ---------------------------------------------------------------------------------- */
 
 lk_queue_stats lk_redis_counts_read(const redisReply *reply, size_t at, int64_t now_us) {
-    const int64_t oldest_us = lk_redis_integer_at(reply, at + 11);
+    const int64_t oldest_us = lk_redis_integer_at(reply, at + 12);
     const struct lk_queue_counts counts = {
         .pushed = (uint64_t)lk_redis_integer_at(reply, at),
         .duplicates = (uint64_t)lk_redis_integer_at(reply, at + 1),
@@ -149,6 +152,7 @@ lk_queue_stats lk_redis_counts_read(const redisReply *reply, size_t at, int64_t 
         .delayed = (uint64_t)lk_redis_integer_at(reply, at + 8),
         .claimed = (uint64_t)lk_redis_integer_at(reply, at + 9),
         .parked_now = (uint64_t)lk_redis_integer_at(reply, at + 10),
+        .done_now = (uint64_t)lk_redis_integer_at(reply, at + 11),
         .oldest_ready_us = oldest_us > 0 ? oldest_us : LK_NEVER,
     };
     lk_queue_stats stats;

@@ -75,7 +75,7 @@ local function claim_item(take, item, parts)
     local stolen = item.was_lost
     item.attempts = item.attempts + 1
     item.max_attempts, item.ask_number, item.was_lost = take.max_attempts, take.ask_number, 0
-    item.owner = take.owner
+    item.owner, item.progress = take.owner, ''
     change_state(item, 'claimed')
     L.become_head(item)
     if take.ask_number ~= '0' then

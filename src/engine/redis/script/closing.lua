@@ -2,8 +2,8 @@
 -- The end of the script: runs the operation and writes the changes back. Requests under roots that
 -- the operation has loaded (for waiting batches, for needs) may be overdue, too: they perish then,
 -- and what they blocked is granted.
-if operation == 'release' or operation == 'renew' or operation == 'finish' or operation == 'drop'
-    or operation == 'break' then
+if operation == 'release' or operation == 'renew' or operation == 'drop' or operation == 'break'
+then -- finish decides by itself
     call('HDEL', H, '') -- after such a write, a script may write even where memory is full
 end
 local is_done, answer = pcall(function()

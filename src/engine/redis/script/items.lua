@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How items and queues (R16) are kept. {root}:lk:i, a hash, is the record:
---     i path                     an item: state, claim, needs, priority
---     v path, e path             its value; why it was given back: exit code or false, and a text
+--     i path                     an item: state, claim, needs, priority; how long it is kept once it is
+--                                done; its progress
+--     v path, e path             its value or result; why it was given back: exit code or false, and a
+--                                text
 --     c queue                    the counts of a queue
 --     n queue 0 owner 0 number   the item that an ask number got
 --     t queue 0 path             the head of a strict need (heads.lua)
@@ -14,6 +16,8 @@
 --     y queue 0 due 0 id              delayed
 --     z queue 0 sequence 0 id         claimed, also if it is cancelled
 --     p queue 0 sequence 0 id         parked
+--     x queue 0 until 0 id            done, and kept until then
+--     u until 0 path                  done, once more: of all queues of the root
 --     c queue                         a queue
 
 -- ---- the record ----
@@ -86,20 +90,25 @@ local function rank_of(priority)
 end
 
 local KIND_OF_ENTRY = {ready = 'r', delayed = 'y', claimed = 'z', cancelled = 'z', again = 'z',
-    parked = 'p'}
+    parked = 'p', done = 'x'}
 
 local function entry_of(item)
-    local at = digits(item.state == 'delayed' and item.due or item.sequence)
+    local has_due = item.state == 'delayed' or item.state == 'done'
+    local at = digits(has_due and item.due or item.sequence)
     if item.state == 'ready' then
         at = rank_of(item.priority) .. at
     end
     return KIND_OF_ENTRY[item.state] .. item.queue .. '\0' .. at .. '\0' .. item.id
 end
 
--- A ready item's due tells since when it is ready; 0: since it was pushed.
-local function age_entry_of(item)
-    local since = item.due > 0 and item.due or item.sequence
-    return 'o' .. item.queue .. '\0' .. digits(since) .. '\0' .. item.id
+-- The second entry of an item, if it has one. A ready item's due tells since when it is ready; 0:
+-- since it was pushed.
+local function time_entry_of(item)
+    if item.state == 'ready' then
+        local since = item.due > 0 and item.due or item.sequence
+        return 'o' .. item.queue .. '\0' .. digits(since) .. '\0' .. item.id
+    end
+    return item.state == 'done' and 'u' .. digits(item.due) .. '\0' .. item.path
 end
 
 local function id_of_entry(entry)
@@ -135,10 +144,13 @@ local function save_item(item)
         f[#f + 1], f[#f + 2], f[#f + 3] = need.path, need.limit, need.units
     end
     f[#f + 1] = item.priority
+    if item.keep > 0 or item.progress ~= '' then
+        f[#f + 1], f[#f + 2] = item.keep, item.progress
+    end
     set_item_field(item.root, 'i' .. item.path, pack(unpack(f)))
 end
 
-local function load_item(R, queue, id)
+local function load_kept_item(R, queue, id)
     local path = queue .. '/' .. id
     local packed = item_field(R, 'i' .. path)
     if not packed then
@@ -147,11 +159,22 @@ local function load_item(R, queue, id)
     local f = {open(packed)}
     local item = {root = R, queue = queue, id = id, path = path, sequence = f[1], state = f[2],
         due = f[3], attempts = f[4], was_lost = f[5], max_attempts = f[6], ask_number = f[7],
-        owner = f[8], needs = {}, priority = f[10 + 3 * f[9]]}
+        owner = f[8], needs = {}, priority = f[10 + 3 * f[9]],
+        keep = f[11 + 3 * f[9]] or 0, progress = f[12 + 3 * f[9]] or ''}
     for i = 1, f[9] do
         item.needs[i] = {path = f[7 + 3 * i], limit = f[8 + 3 * i], units = f[9 + 3 * i]}
     end
     return item
+end
+
+local function is_over(item)
+    return item.state == 'done' and item.due <= now
+end
+
+-- One that is done does not exist any more once its time is over, also before it is removed.
+local function load_item(R, queue, id)
+    local item = load_kept_item(R, queue, id)
+    return item and not is_over(item) and item or nil
 end
 
 local function add_item(item)
@@ -160,20 +183,22 @@ local function add_item(item)
     else
         add_to_index(item.root, entry_of(item)) -- may fail (another type): comes first
     end
-    if item.state == 'ready' then
-        add_to_index(item.root, age_entry_of(item))
+    local entry = time_entry_of(item)
+    if entry then
+        add_to_index(item.root, entry)
     end
     save_item(item)
 end
 
 local function leave_index(item)
-    if item.state == 'ready' then
-        remove_from_index(item.root, age_entry_of(item))
+    local entry = time_entry_of(item)
+    if entry then
+        remove_from_index(item.root, entry)
     end
     remove_entry_of(item)
 end
 
--- `due`: from when on it is delayed or ready.
+-- `due`: from when on it is delayed or ready; or until when it is done.
 local function change_state(item, state, due)
     leave_index(item)
     item.state, item.due = state, due or 0

@@ -152,7 +152,7 @@ end
 -- Queries about work (R16): the items of a queue, and counts.
 
 -- id, state, sequence, due, attempts; value; owner and deadline of the claim; needs; priority; why it
--- was given back: whether there is an exit code, the code, and a text.
+-- was given back: whether there is an exit code, the code, and a text; progress.
 local function describe_item(R, queue, id)
     local item = load_item(R, queue, id)
     local r = is_claimed(item) and L.request(R, '\1' .. item.path)
@@ -170,21 +170,32 @@ local function describe_item(R, queue, id)
     end
     return {item.id, item.state, item.sequence, item.due, item.attempts,
         item_field(R, 'v' .. item.path) or '', r and r.owner or false, r and r.deadline or 0, needs,
-        item.priority, exit and 1 or 0, exit or 0, text or ''}
+        item.priority, exit and 1 or 0, exit or 0, text or '', item.progress}
 end
 
+-- Up to `max` entries of one kind among the queue's items, from `from` on.
+local function entries_of(R, kind, queue, from, max)
+    local of_queue = kind .. queue
+    return call('ZRANGEBYLEX', R.base .. 'q', '[' .. of_queue .. '\0' .. from, '(' .. of_queue .. '\1',
+        'LIMIT', 0, max)
+end
+
+-- The items of a queue, or the one with this id.
 function L.operations.items()
-    local queue = ARGV[6]
+    local queue, id = ARGV[6], ARGV[7]
     local R = L.root_of(queue)
     local answer = {OK, now}
     if not L.sweep() then
         return nil
     end
-    for _, kind in ipairs({'r', 's', 'y', 'z', 'p'}) do
-        local found = call('ZRANGEBYLEX', R.base .. 'q', '[' .. kind .. queue .. '\0',
-            '(' .. kind .. queue .. '\1')
-        for _, entry in ipairs(found) do
-            local id = kind == 's' and entry:match('^.%Z*%z%Z*%z%Z*%z(.*)$') or id_of_entry(entry)
+    if id ~= '' then
+        answer[3] = load_item(R, queue, id) and describe_item(R, queue, id)
+        return answer
+    end
+    for _, kind in ipairs({'r', 's', 'y', 'z', 'p', 'x'}) do
+        local from = kind == 'x' and digits(now + 1) or ''
+        for _, entry in ipairs(entries_of(R, kind, queue, from, -1)) do
+            id = kind == 's' and entry:match('^.%Z*%z%Z*%z%Z*%z(.*)$') or id_of_entry(entry)
             answer[#answer + 1] = describe_item(R, queue, id)
         end
     end
@@ -199,10 +210,7 @@ function L.operations.parked()
     if not L.sweep() then
         return nil
     end
-    local of_queue = 'p' .. queue
-    local found = call('ZRANGEBYLEX', R.base .. 'q', '[' .. of_queue .. '\0' .. digits(behind + 1),
-        '(' .. of_queue .. '\1', 'LIMIT', 0, max)
-    for i, entry in ipairs(found) do
+    for i, entry in ipairs(entries_of(R, 'p', queue, digits(behind + 1), max)) do
         answer[2 + i] = describe_item(R, queue, id_of_entry(entry))
     end
     return answer
@@ -225,7 +233,7 @@ local function oldest_ready(R, queue)
     for _ = 1, 100 do
         since, entry = first_time(R, 'o', queue, '\1')
         local item = entry and load_item(R, queue, id_of_entry(entry))
-        if not entry or item and item.state == 'ready' and age_entry_of(item) == entry then
+        if not entry or item and item.state == 'ready' and time_entry_of(item) == entry then
             break
         end
         remove_from_index(R, entry)
@@ -234,18 +242,20 @@ local function oldest_ready(R, queue)
     return oldest < NEVER and oldest or 0
 end
 
--- What was counted, how many are ready, delayed, claimed and parked, and since when the oldest ready
--- one is so.
+-- What was counted, how many are ready, delayed, claimed, parked, and done and kept; and since when the
+-- oldest ready one is so.
 local function numbers_of(R, queue)
     local Q, numbers = R.base .. 'q', counts_of(R, queue)
-    local function count(kind, before)
-        local all = kind .. queue .. '\0'
-        return call('ZLEXCOUNT', Q, '[' .. all, '(' .. (before and all .. before
-            or kind .. queue .. '\1'))
+    local function count(kind, from)
+        return call('ZLEXCOUNT', Q, '[' .. kind .. queue .. '\0' .. (from or ''),
+            '(' .. kind .. queue .. '\1')
     end
-    local due = count('y', digits(now + 1))
-    numbers[8], numbers[9] = due + count('r') + count('s'), count('y') - due
-    numbers[10], numbers[11], numbers[12] = count('z'), count('p'), oldest_ready(R, queue)
+    local after = digits(now + 1)
+    local delayed = count('y', after)
+    numbers[8] = count('y') - delayed + count('r') + count('s')
+    numbers[9], numbers[10], numbers[11], numbers[12] = delayed, count('z'), count('p'),
+        count('x', after)
+    numbers[13] = oldest_ready(R, queue)
     return numbers
 end
 

@@ -16,10 +16,41 @@ local function number()
     return tonumber(word())
 end
 
--- An operation: `parse` makes a command of the next words, and loads what it is about; `step`
--- carries it out. A step without an answer has found more overdue than one call handles. It ends the
--- series, as one that answers BUSY does.
-local function series(parse, step)
+-- Removes items that are done, and whose time is over.
+local forget_over
+do -- its names are its own
+local FORGOTTEN_MAX = 64
+
+-- Entries of up to so many more than the call has commands: a call keeps no more items than that.
+local function entries_over(R, commands)
+    return call('ZRANGEBYLEX', R.base .. 'q', '[u', '(u' .. digits(now + 1), 'LIMIT', 0,
+        FORGOTTEN_MAX + commands)
+end
+
+-- Does nothing if there are fewer than `least`. Returns whether nothing is left for a second time.
+function forget_over(R, commands, least)
+    local entries = entries_over(R, commands)
+    for _, entry in ipairs(#entries >= least and entries or {}) do
+        local at, queue, id = entry:match('^u(%Z*)%z(.*)/(.*)$')
+        local item = load_kept_item(R, queue, id)
+        if item and time_entry_of(item) == entry then
+            remove_item(item)
+        else -- the record was lost
+            remove_from_index(R, entry)
+            remove_from_index(R, 'x' .. queue .. '\0' .. at .. '\0' .. id)
+        end
+    end
+    return #entries == 0 or #entries >= least
+end
+end
+
+-- An operation: `parse` makes a command of the next words, and loads what it is about; `begin`, if
+-- any, is the first that may write; `step` carries a command out. A step without an answer has found
+-- more overdue than one call handles. It ends the series, as one that answers BUSY does.
+--
+-- After a first write that frees memory, a script may write even where memory is full. So as many items
+-- as the call has commands are removed before them, and fewer behind them.
+local function series(parse, step, begin)
     return function()
         local queue = ARGV[6]
         local R = L.root_of(queue)
@@ -27,14 +58,22 @@ local function series(parse, step)
         while words_at <= #ARGV[7] do
             commands[#commands + 1] = parse(R, queue)
         end
+        local is_forgotten = operation == 'take' or forget_over(R, #commands, #commands)
+        if begin then
+            begin(commands)
+        end
         if not L.sweep() then
             return nil
         end
         for i, command in ipairs(commands) do
             answer[i] = step(R, queue, command)
             if not answer[i] or answer[i][1] == BUSY then
+                is_forgotten = operation ~= 'take' -- claims that find nothing have the time
                 break
             end
+        end
+        if not is_forgotten then
+            forget_over(R, #commands, 1)
         end
         return answer[1] and {answer[1][1], now, unpack(answer)}
     end
@@ -97,11 +136,16 @@ local function leave_sleepers(R, queue)
     end
 end
 
+local function set_value(item, value)
+    set_item_field(item.root, 'v' .. item.path, value ~= '' and value)
+end
+
 -- ---- push ----
 
+do -- its names are its own
 local function parse_push()
     local push = {id = word(), value = word(), delay = number(), priority = number(), kind = number(),
-        needs = {}}
+        keep = number(), needs = {}}
     for i = 1, number() do
         push.needs[i] = {path = word(), limit = number(), units = number()}
     end
@@ -110,10 +154,6 @@ end
 
 local PUSH_REPLACE, PUSH_AGAIN = @LK_PUSH_REPLACE@, @LK_PUSH_AGAIN@
 local LEFT, ADDED, CHANGED = 0, 1, 2 -- what a push answers
-
-local function set_value(item, value)
-    set_item_field(item.root, 'v' .. item.path, value ~= '' and value)
-end
 
 -- What the push says takes the place of what the item was. A claimed one follows its claim.
 local function replace(item, push, was)
@@ -124,7 +164,7 @@ local function replace(item, push, was)
     if follows and was ~= 'again' then
         item.sequence = L.draw({item.root})
     end
-    item.needs, item.priority = push.needs, push.priority
+    item.needs, item.priority, item.keep = push.needs, push.priority, push.keep
     item.state = follows and 'again' or push.delay > 0 and 'delayed' or 'ready'
     item.due = stays_ready and item.due or now + push.delay * 1000
     item.attempts = follows and item.attempts or 0
@@ -149,16 +189,18 @@ local function push_over(item, push)
 end
 
 L.operations.push = series(parse_push, function(R, queue, push)
-    local present = load_item(R, queue, push.id)
-    if present then
+    local present = load_kept_item(R, queue, push.id)
+    if present and not is_over(present) then
         return push_over(present, push)
+    elseif present then
+        remove_item(present)
     end
     local is_delayed = push.delay > 0
     local item = {root = R, queue = queue, id = push.id, path = queue .. '/' .. push.id,
         sequence = L.draw({R}), state = is_delayed and 'delayed' or 'ready',
         due = is_delayed and now + push.delay * 1000 or 0, attempts = 0, was_lost = 0,
         max_attempts = 0, ask_number = '0', owner = '', needs = push.needs,
-        priority = push.priority}
+        priority = push.priority, keep = push.keep, progress = ''}
     add_item(item)
     if push.value ~= '' then
         set_value(item, push.value)
@@ -167,6 +209,7 @@ L.operations.push = series(parse_push, function(R, queue, push)
     notify_worker(R, queue)
     return {OK, now, '', ADDED, ''}
 end)
+end
 
 -- ---- the end of a claim ----
 
@@ -217,18 +260,54 @@ local function find_claim_of(item)
     return item and is_claimed(item) and L.request(item.root, '\1' .. item.path) or nil
 end
 
+do -- its names are its own
+local FINISH_DONE, FINISH_PROGRESS = @LK_FINISH_DONE@, @LK_FINISH_PROGRESS@
+
 local function parse_finish(R, queue)
-    local finish = {id = word(), owner = word(), token = number(), is_done = word() == 'done',
+    local finish = {root = R, id = word(), owner = word(), token = number(), kind = number(),
         delay = number(), has_exit = word() == '1', exit = number(), text = word(),
-        is_uncounted = word() == '1', parks = word() == '1'}
-    find_claim_of(load_item(R, queue, finish.id)) -- loads the roots of its needs
+        is_uncounted = word() == '1', parks = word() == '1', result = word(),
+        keep = number(), progress = word()}
+    finish.item = load_item(R, queue, finish.id)
+    find_claim_of(finish.item) -- loads the roots of its needs
     return finish
 end
 
+-- How long the item is kept if it is done now; 0: it is not.
+local function keep_of(item, finish)
+    return finish.kind == FINISH_DONE and item.state == 'claimed' and math.max(item.keep, finish.keep)
+        or 0
+end
+
+-- Claims end even where memory is full (closing.lua), unless they leave something to be kept.
+local function begin_finish(commands)
+    for _, finish in ipairs(commands) do
+        if finish.item and keep_of(finish.item, finish) > 0 or finish.progress ~= '' then
+            call('ZADD', finish.root.base .. 'q', 'XX', 0, '') -- adds nothing, but needs memory
+            return
+        end
+    end
+    call('HDEL', H, '')
+end
+
+-- The result takes the place of the value, for a time.
+local function finish_kept(item, result, keep)
+    leave_index(item)
+    L.end_head(item)
+    item.state, item.due = 'done', now + keep * 1000
+    item.needs, item.progress = {}, ''
+    add_item(item)
+    set_value(item, result)
+    set_item_field(item.root, number_field(item), false)
+end
+
 local function end_claim(item, finish)
-    if finish.is_done then
+    if finish.kind == FINISH_DONE then
+        local keep = keep_of(item, finish)
         if item.state == 'again' then
             give_back(item, now)
+        elseif keep > 0 then
+            finish_kept(item, finish.result, keep)
         else
             remove_item(item)
         end
@@ -251,12 +330,18 @@ end
 L.operations.finish = series(parse_finish, function(R, queue, finish)
     local item = load_item(R, queue, finish.id)
     local r = find_claim_of(item)
+    local is_progress = finish.kind == FINISH_PROGRESS
     local identity = finish.owner .. '\0' .. queue .. '/' .. finish.id
     if not r or r.owner ~= finish.owner or finish.token ~= 0 and r.token ~= finish.token then
-        if recalls_ended(R, finish.token, identity) then
+        if not is_progress and recalls_ended(R, finish.token, identity) then
             return {OK, now, ''}
         end
         return {LOST, now, '@LK_TEXT_NOT_CLAIMED@'}
+    end
+    if is_progress then
+        item.progress = finish.progress
+        save_item(item)
+        return {OK, now, ''}
     end
     if finish.token ~= 0 then
         remember_ended(R, finish.token, identity)
@@ -266,7 +351,8 @@ L.operations.finish = series(parse_finish, function(R, queue, finish)
     L.notify_workers(r)
     L.grant_waiters(r.parts, nil, now)
     return {OK, now, ''}
-end)
+end, begin_finish)
+end
 
 -- ---- without a claim ----
 
