@@ -283,7 +283,8 @@ class PushRequest(Structure):
     _fields_ = [
         ("size", c_size_t), ("queue", c_char_p), ("id", c_char_p), ("value", c_char_p),
         ("value_size", c_size_t), ("delay_ms", c_int64), ("needs", POINTER(c_char_p)),
-        ("need_count", c_size_t), ("priority", c_int32), ("again", c_bool), ("replaces", c_bool)]
+        ("need_count", c_size_t), ("priority", c_int32), ("again", c_bool), ("replaces", c_bool),
+        ("keep_ms", c_int64)]
 
 
 class PushResult(Structure):
@@ -321,6 +322,12 @@ class ClaimList(Structure):
         ("claims", POINTER(POINTER(ClaimInfo))), ("count", c_size_t)]
 
 
+class DoneRequest(Structure):
+    _fields_ = [
+        ("size", c_size_t), ("queue", c_char_p), ("id", c_char_p), ("owner", c_char_p),
+        ("token", c_uint64), ("result", c_char_p), ("result_size", c_size_t), ("keep_ms", c_int64)]
+
+
 class RetryRequest(Structure):
     _fields_ = [
         ("size", c_size_t), ("queue", c_char_p), ("id", c_char_p), ("owner", c_char_p),
@@ -340,7 +347,8 @@ class ItemInfo(Structure):
         ("state", c_char_p), ("attempts", c_uint32), ("due_in_ms", c_int64),
         ("expires_in_ms", c_int64), ("needs", POINTER(c_char_p)), ("need_count", c_size_t),
         ("priority", c_int32), ("has_last_exit", c_bool), ("last_exit", c_int32),
-        ("last_error", c_void_p), ("last_error_size", c_size_t), ("user", c_char_p)]
+        ("last_error", c_void_p), ("last_error_size", c_size_t), ("user", c_char_p),
+        ("progress", c_void_p), ("progress_size", c_size_t)]
 
 
 class ItemList(Structure):
@@ -353,7 +361,7 @@ class QueueStats(Structure):
         ("pushed", c_uint64), ("duplicates", c_uint64), ("claims", c_uint64), ("steals", c_uint64),
         ("done", c_uint64), ("retried", c_uint64), ("parked", c_uint64), ("ready_now", c_uint64),
         ("delayed_now", c_uint64), ("claimed_now", c_uint64), ("parked_now", c_uint64),
-        ("oldest_ready_ms", c_int64)]
+        ("done_now", c_uint64), ("oldest_ready_ms", c_int64)]
 
 
 class QueueInfo(Structure):
@@ -447,6 +455,7 @@ STRUCTS: Dict[str, Any] = {
     "lk_claim_request": ClaimRequest,
     "lk_claim_info": ClaimInfo,
     "lk_claim_list": ClaimList,
+    "lk_done_request": DoneRequest,
     "lk_retry_request": RetryRequest,
     "lk_cancel_request": CancelRequest,
     "lk_item_info": ItemInfo,
@@ -535,6 +544,9 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "lk_done": (c_uint, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint64, POINTER(Error)]),
     "lk_done_many": (c_uint, [c_void_p, c_char_p, POINTER(c_char_p), c_size_t, c_char_p, c_uint64,
         POINTER(c_uint64), POINTER(Error)]),
+    "lk_done_item": (c_uint, [c_void_p, POINTER(DoneRequest), POINTER(Error)]),
+    "lk_progress": (c_uint, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint64, c_char_p, c_size_t,
+        POINTER(Error)]),
     "lk_retry": (c_uint, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint64, c_int64,
         POINTER(Error)]),
     "lk_retry_failed": (c_uint, [c_void_p, POINTER(RetryRequest), POINTER(Error)]),
@@ -546,6 +558,10 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "lk_cancel_item": (c_uint, [c_void_p, POINTER(CancelRequest), POINTER(c_bool), POINTER(Error)]),
     "lk_item_list_free": (None, [POINTER(ItemList)]),
     "lk_items": (c_uint, [c_void_p, c_char_p, POINTER(POINTER(ItemList)), POINTER(Error)]),
+    "lk_item_get": (c_uint, [c_void_p, c_char_p, c_char_p, POINTER(POINTER(ItemList)),
+        POINTER(Error)]),
+    "lk_item_wait": (c_uint, [c_void_p, c_char_p, c_char_p, c_int64, c_void_p,
+        POINTER(POINTER(ItemList)), POINTER(Error)]),
     "lk_queue_list_free": (None, [POINTER(QueueList)]),
     "lk_queues": (c_uint, [c_void_p, c_char_p, POINTER(POINTER(QueueList)), POINTER(Error)]),
     "lk_stats": (c_uint, [c_void_p, c_char_p, POINTER(QueueStats), POINTER(Error)]),

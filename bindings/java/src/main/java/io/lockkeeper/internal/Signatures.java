@@ -149,6 +149,11 @@ public interface Signatures extends Library {
     int lk_done_many(Pointer store, Pointer queue, Pointer ids, long count, Pointer owner,
         long token, LongByReference retDone, LkError error);
 
+    int lk_done_item(Pointer store, Structs.DoneRequest request, LkError error);
+
+    int lk_progress(Pointer store, Pointer queue, Pointer id, Pointer owner, long token,
+        Pointer text, long textSize, LkError error);
+
     int lk_retry(Pointer store, Pointer queue, Pointer id, Pointer owner, long token, long delayMs,
         LkError error);
 
@@ -169,6 +174,12 @@ public interface Signatures extends Library {
     void lk_item_list_free(Pointer list);
 
     int lk_items(Pointer store, Pointer queue, PointerByReference retList, LkError error);
+
+    int lk_item_get(Pointer store, Pointer queue, Pointer id, PointerByReference retList,
+        LkError error);
+
+    int lk_item_wait(Pointer store, Pointer queue, Pointer id, long waitMs, Pointer cancel,
+        PointerByReference retList, LkError error);
 
     void lk_queue_list_free(Pointer list);
 

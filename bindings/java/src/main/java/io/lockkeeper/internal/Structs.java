@@ -381,7 +381,7 @@ public final class Structs {
     }
 
     @Structure.FieldOrder({"size", "queue", "id", "value", "value_size", "delay_ms", "needs",
-        "need_count", "priority", "again", "replaces"})
+        "need_count", "priority", "again", "replaces", "keep_ms"})
     public static class PushRequest extends Structure {
         public long size;
         public Pointer queue;
@@ -394,6 +394,7 @@ public final class Structs {
         public int priority;
         public byte again;
         public byte replaces;
+        public long keep_ms;
 
         public PushRequest() {}
 
@@ -506,6 +507,26 @@ public final class Structs {
         }
     }
 
+    @Structure.FieldOrder({"size", "queue", "id", "owner", "token", "result", "result_size",
+        "keep_ms"})
+    public static class DoneRequest extends Structure {
+        public long size;
+        public Pointer queue;
+        public Pointer id;
+        public Pointer owner;
+        public long token;
+        public Pointer result;
+        public long result_size;
+        public long keep_ms;
+
+        public DoneRequest() {}
+
+        public DoneRequest(Pointer place) {
+            super(place);
+            read();
+        }
+    }
+
     @Structure.FieldOrder({"size", "queue", "id", "owner", "token", "delay_ms", "has_exit",
         "exit_code", "error", "error_size", "uncounted", "parks"})
     public static class RetryRequest extends Structure {
@@ -549,7 +570,7 @@ public final class Structs {
 
     @Structure.FieldOrder({"id", "owner", "value", "value_size", "state", "attempts", "due_in_ms",
         "expires_in_ms", "needs", "need_count", "priority", "has_last_exit", "last_exit",
-        "last_error", "last_error_size", "user"})
+        "last_error", "last_error_size", "user", "progress", "progress_size"})
     public static class ItemInfo extends Structure {
         public Pointer id;
         public Pointer owner;
@@ -567,6 +588,8 @@ public final class Structs {
         public Pointer last_error;
         public long last_error_size;
         public Pointer user;
+        public Pointer progress;
+        public long progress_size;
 
         public ItemInfo() {}
 
@@ -590,7 +613,7 @@ public final class Structs {
     }
 
     @Structure.FieldOrder({"pushed", "duplicates", "claims", "steals", "done", "retried", "parked",
-        "ready_now", "delayed_now", "claimed_now", "parked_now", "oldest_ready_ms"})
+        "ready_now", "delayed_now", "claimed_now", "parked_now", "done_now", "oldest_ready_ms"})
     public static class QueueStats extends Structure {
         public long pushed;
         public long duplicates;
@@ -603,6 +626,7 @@ public final class Structs {
         public long delayed_now;
         public long claimed_now;
         public long parked_now;
+        public long done_now;
         public long oldest_ready_ms;
 
         public QueueStats() {}
@@ -787,6 +811,7 @@ public final class Structs {
         Map.entry("lk_claim_request", ClaimRequest.class),
         Map.entry("lk_claim_info", ClaimInfo.class),
         Map.entry("lk_claim_list", ClaimList.class),
+        Map.entry("lk_done_request", DoneRequest.class),
         Map.entry("lk_retry_request", RetryRequest.class),
         Map.entry("lk_cancel_request", CancelRequest.class),
         Map.entry("lk_item_info", ItemInfo.class),
