@@ -376,6 +376,13 @@ static lk_outcome parse_selection(const struct lk_draft *draft, const struct lk_
         || draft->command->kind == LK_CALL_DOUBTS) {
         return parse_path_cursor(draft->cursor, &selection, ret_selection, error);
     }
+    if (is_given(draft, LK_WORD_ID)) {
+        struct lk_item_path item;
+        lk_outcome outcome = lk_item_path_make(path, draft->only_id, &item, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+    }
     if (draft->is_parked && is_given(draft, LK_WORD_ID)) {
         return lk_error_set(error, LK_INVALID, "ITEMS lists the parked items or one, not both");
     }
