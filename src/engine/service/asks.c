@@ -69,6 +69,9 @@ lk_outcome lk_service_read_result(struct lk_service_answer *answer, struct lk_de
     if (lk_service_read_end(reader, &error) != LK_OK) {
         return lk_decision_fail(decision, error.outcome, "%s", error.text);
     }
+    if (result->outcome == LK_GRANTED && (result->token == 0 || result->expires_in_ms < 0)) {
+        return lk_decision_fail(decision, LK_INTERNAL, "the service granted without token or time");
+    }
     result->fixed = result->expires_in_ms >= 0 && result->ttl_ms == 0;
     return take_outcome(decision);
 }
