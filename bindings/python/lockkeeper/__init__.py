@@ -14,8 +14,8 @@ are those of this package. README.md beside it has examples.
 from ._aio import AsyncItem, AsyncLease, AsyncWatch, AsyncWork
 from ._election import Election, Leader
 from ._errors import (
-    Busy, Cancelled, Deadlock, Denied, Error, Full, Internal, Invalid, LeaseLost, NoValue, Timeout,
-    Unavailable, Unsupported)
+    Busy, Cancelled, Deadlock, Denied, Error, Full, Internal, Invalid, ItemParked, LeaseLost, NoValue,
+    Timeout, Unavailable, Unsupported)
 from ._lease import Lease
 from ._library import VERSION as __version__
 from ._queues import Claim
@@ -29,7 +29,7 @@ from ._work import Item, Table, Work
 __all__ = [
     "Answer", "AsyncItem", "AsyncLease", "AsyncWatch", "AsyncWork", "Blocker", "Busy",
     "Cancelled", "Claim", "Deadlock", "Denied", "Election", "Entry", "Error", "Event", "Full",
-    "Internal", "Invalid", "Item", "ItemInfo", "Leader", "Lease", "LeaseLost", "Limits", "NoValue",
-    "Outcome", "PushCounts", "PushResult", "QueueStats", "Report", "Store", "Table", "Timeout",
-    "Unavailable", "Unsupported", "Value", "Watch", "Work", "WorkCounts", "__version__", "aopen",
-    "open"]
+    "Internal", "Invalid", "Item", "ItemInfo", "ItemParked", "Leader", "Lease", "LeaseLost", "Limits",
+    "NoValue", "Outcome", "PushCounts", "PushResult", "QueueStats", "Report", "Store", "Table",
+    "Timeout", "Unavailable", "Unsupported", "Value", "Watch", "Work", "WorkCounts", "__version__",
+    "aopen", "open"]

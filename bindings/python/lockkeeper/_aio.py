@@ -22,7 +22,7 @@ from ._lease import Held, Lease
 from ._records import Event, Value, WorkCounts
 from ._request import Put
 from ._watch import Watch
-from ._work import Ended, Failure, Feed, Item, Table
+from ._work import Ended, Failure, Feed, Item, Note, Table
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -191,8 +191,12 @@ class AsyncItem(AsyncHeld):
     def __repr__(self) -> str:
         return repr(self._item).replace("lockkeeper.Item", "lockkeeper.AsyncItem")
 
-    async def done(self) -> None:
-        await short(self._item.done)
+    async def done(self, result: Optional[Bytes] = None, *,
+                   keep: Optional[Duration] = None) -> None:
+        await short(lambda: self._item.done(result, keep=keep))
+
+    async def progress(self, text: Optional[Note]) -> None:
+        await short(self._item.progress, text)
 
     async def retry(self, error: Optional[Failure] = None, exit_code: Optional[int] = None, *,
                     delay: Optional[Duration] = None, uncounted: bool = False) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Type
 
 from . import _abi
 from ._library import LIBRARY
-from ._records import Blocker, Outcome
+from ._records import Blocker, ItemInfo, Outcome
 
 
 class Error(Exception):
@@ -83,9 +83,27 @@ class Internal(Error):
 
 
 class NoValue(Error, LookupError):
-    """There is no value at the path. Store.get() returns None instead."""
+    """There is no value at the path, where Store.get() returns None instead; or no item whose result
+    could come."""
 
     outcome = Outcome.NONE
+
+
+class ItemParked(Error):
+    """The item whose result was awaited is parked: it comes to nothing unless it is unparked. The text
+    says why, and `item` has more."""
+
+    outcome = Outcome.NONE
+
+    def __init__(self, item: ItemInfo) -> None:
+        self.item = item
+        why = "" if item.last_exit is None else f" exit {item.last_exit}"
+        if item.last_error is not None:
+            why += f"{',' if why else ''} {item.last_error.decode('utf-8', 'replace')}"
+        super().__init__(f"the item is parked{':' if why else ''}{why}")
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return ItemParked, (self.item,)
 
 
 class Cancelled(Error):

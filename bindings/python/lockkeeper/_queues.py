@@ -16,11 +16,11 @@ from typing import (
 from . import _abi, _arguments, _background, _records
 from ._library import LIBRARY
 from ._arguments import Bytes, Duration
-from ._errors import attempt, exception
+from ._errors import ItemParked, NoValue, attempt, exception
 from ._records import Answer, ItemInfo, Outcome, PushCounts, PushResult, QueueStats, WorkCounts
 from ._watch import Handle, Watch
 from ._work import (
-    Failure, Item, Pool, Table, Work, failure, fill, handling, source)
+    Ending, Failure, Item, Note, Pool, Table, Work, failure, fill, handling, note, source)
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 def _push_request(queue: str, id: str, value: Optional[Bytes] = None, *,
                   delay: Optional[Duration] = None, needs: Sequence[str] = (), priority: int = 0,
-                  again: bool = False, replace: bool = False) -> _abi.PushRequest:
+                  again: bool = False, replace: bool = False,
+                  keep: Optional[Duration] = None) -> _abi.PushRequest:
     request = _abi.PushRequest()
     request.size = ctypes.sizeof(request)
     request.queue = _arguments.text(queue, "queue")
@@ -44,7 +45,35 @@ def _push_request(queue: str, id: str, value: Optional[Bytes] = None, *,
     request.priority = _arguments.number(priority, "priority", -2**31, 2**31 - 1)
     request.again = _arguments.flag(again, "again")
     request.replaces = _arguments.flag(replace, "replace")
+    request.keep_ms = 0 if keep is None else _arguments.milliseconds(keep, "keep")
     return request
+
+
+def _only(found: Any) -> ItemInfo:
+    return _records.item(found.items[0])
+
+
+class _Awaiting:
+    """One call that waits for a result."""
+
+    def __init__(self, store: Store, queue: str, id: str, wait: Optional[Duration]) -> None:
+        self._store = store
+        self._item = (_arguments.text(queue, "queue"), _arguments.text(id, "id"))
+        self._wait_ms = _arguments.patience(wait)
+        self.cancel = _background.Cancel()
+
+    @property
+    def waits(self) -> bool:
+        return self._wait_ms > 0
+
+    def result(self) -> Optional[bytes]:
+        with self._store._gate.waiting(self.cancel):
+            item = self._store._read(_abi.ItemList, LIBRARY.lk_item_list_free, _only,
+                                     LIBRARY.lk_item_wait, *self._item, self._wait_ms,
+                                     self.cancel.handle)
+        if item.state == "parked":
+            raise ItemParked(item)
+        return item.value
 
 
 class Queues:
@@ -59,22 +88,25 @@ class Queues:
 
     def push(self, queue: str, id: str, value: Optional[Bytes] = None, *,
              delay: Optional[Duration] = None, needs: Sequence[str] = (), priority: int = 0,
-             again: bool = False, replace: bool = False) -> PushResult:
+             again: bool = False, replace: bool = False,
+             keep: Optional[Duration] = None) -> PushResult:
         """Adds an item. The result is true if it is added; false: the queue has one with this id, which
         stays as it is. `again`: that item gets this value, priority, delay and needs, also if it is
         parked; if it is claimed, it is worked on once more when the claim ends. `replace`: only
-        while it waits to be claimed. Not both."""
+        while it waits to be claimed. Not both. `keep`: once it is done, it is kept with its result
+        for so many seconds, for result()."""
         request = _push_request(queue, id, value, delay=delay, needs=needs, priority=priority,
-                                again=again, replace=replace)
+                                again=again, replace=replace, keep=keep)
         result = _abi.PushResult()
         self._call(LIBRARY.lk_push_item, request, result)
         return _records.push_result(result)
 
     def push_many(self, queue: str, items: Iterable[Tuple[str, Optional[Bytes]]], *,
-                  again: bool = False, replace: bool = False) -> PushCounts:
-        """Adds items, (id, value) each: up to 1000 in one step, more in several. `again` and `replace`
-        hold for each of them, as in push()."""
-        requests = [_push_request(queue, id, value, again=again, replace=replace)
+                  again: bool = False, replace: bool = False,
+                  keep: Optional[Duration] = None) -> PushCounts:
+        """Adds items, (id, value) each: up to 1000 in one step, more in several. `again`, `replace` and
+        `keep` hold for each of them, as in push()."""
+        requests = [_push_request(queue, id, value, again=again, replace=replace, keep=keep)
                     for id, value in items]
         added = duplicates = changed = 0
         for first in range(0, len(requests), _abi.LK_MANY_MAX):
@@ -116,6 +148,30 @@ class Queues:
             _abi.ItemList, LIBRARY.lk_item_list_free,
             lambda found: [_records.item(found.items[i]) for i in range(found.count)],
             LIBRARY.lk_items, _arguments.text(queue, "queue"))
+
+    def item(self, queue: str, id: str) -> Optional[ItemInfo]:
+        """One item; None: there is none, or it was done and is not kept any more."""
+        try:
+            return self._read(_abi.ItemList, LIBRARY.lk_item_list_free, _only, LIBRARY.lk_item_get,
+                              _arguments.text(queue, "queue"), _arguments.text(id, "id"))
+        except NoValue:
+            return None
+
+    def result(self, queue: str, id: str, *, wait: Optional[Duration] = None) -> Optional[bytes]:
+        """Waits until the item is done, and returns its result; None: it was done without one. The push
+        or the done must keep it: `keep`. wait: seconds, then Timeout; None: for ever; 0: looks once.
+        ItemParked: it is parked. NoValue: there is no such item: it was done and is not kept (any
+        more), was dropped or cancelled, or never was."""
+        awaiting = _Awaiting(self, queue, id, wait)  # type: ignore[arg-type]  # as above
+        if not awaiting.waits:
+            return awaiting.result()
+        return _background.interruptible(awaiting.result, awaiting.cancel.now, lambda _: None)
+
+    async def aresult(self, queue: str, id: str, *,
+                      wait: Optional[Duration] = None) -> Optional[bytes]:
+        """result() for asyncio."""
+        awaiting = _Awaiting(self, queue, id, wait)  # type: ignore[arg-type]  # as above
+        return await _background.awaited(awaiting.result, awaiting.cancel.now, lambda _: None)
 
     def stats(self, queue: str) -> QueueStats:
         """The counts of a queue."""
@@ -196,10 +252,15 @@ class Claim:
         return self._store.renew(f"{self.queue}/{self.id}", owner=self.owner, token=self.token,
                                  ttl=self.ttl if ttl is None else ttl)
 
-    def done(self) -> None:
-        """The item is done and removed; of a table's row, the table's `done` runs. LeaseLost: the claim
-        was lost, and the item stays."""
-        self._store.done(self.queue, self.id, owner=self.owner, token=self.token, table=self._table)
+    def done(self, result: Optional[Bytes] = None, *, keep: Optional[Duration] = None) -> None:
+        """The item is done and removed, or kept with its result; of a table's row, which has none, the
+        table's `done` runs. LeaseLost: the claim was lost, and the item stays."""
+        self._store.done(self.queue, self.id, owner=self.owner, token=self.token, table=self._table,
+                         result=result, keep=keep)
+
+    def progress(self, text: Optional[Note]) -> None:
+        """Says how far the work is, in up to 1024 bytes, which listings show; None: no more."""
+        self._store.progress(self.queue, self.id, text, owner=self.owner, token=self.token)
 
     def retry(self, *, delay: Optional[Duration] = None, error: Optional[Failure] = None,
               exit_code: Optional[int] = None, uncounted: bool = False,
@@ -318,15 +379,28 @@ class Claims:
         return await _background.awaited(claiming.one, claiming.cancel.now, claiming.give_back)
 
     def done(self, queue: str, id: str, *, owner: str, token: Optional[int] = None,
-             table: Optional[Table] = None) -> None:
-        """Ends a claim and removes the item. LeaseLost: it is not claimed by this owner any more, or
-        with another token. A call that is repeated within five minutes changes nothing. `table`: that
-        of the claim, whose `done` runs in the same transaction; then the token is needed."""
+             table: Optional[Table] = None, result: Optional[Bytes] = None,
+             keep: Optional[Duration] = None) -> None:
+        """Ends a claim and removes the item, or keeps it with its result: for `keep` seconds, or for as
+        long as its push says, if that is longer. LeaseLost: it is not claimed by this owner any more,
+        or with another token. A call that is repeated within five minutes changes nothing. `table`:
+        that of the claim, whose `done` runs in the same transaction; then the token is needed, and
+        there is no result."""
+        ending = Ending(result, keep, table)
         end = (_arguments.text(id, "id"), _arguments.text(owner, "owner"), _arguments.token(token))
-        if table is None:
+        if table is not None:
+            self._call(LIBRARY.lk_done_row, _arguments.text(queue, "queue"), source(table), *end)
+        elif ending.says_nothing:
             self._call(LIBRARY.lk_done, _arguments.text(queue, "queue"), *end)
         else:
-            self._call(LIBRARY.lk_done_row, _arguments.text(queue, "queue"), source(table), *end)
+            self._call(LIBRARY.lk_done_item, ending.request(_arguments.text(queue, "queue"), *end))
+
+    def progress(self, queue: str, id: str, text: Optional[Note], *, owner: str,
+                 token: Optional[int] = None) -> None:
+        """Says how far the work on a claimed item is, as Claim.progress() does."""
+        told = note(text)
+        self._call(LIBRARY.lk_progress, _arguments.text(queue, "queue"), _arguments.text(id, "id"),
+                   _arguments.text(owner, "owner"), _arguments.token(token), told, len(told or b""))
 
     def done_many(self, queue: str, ids: Sequence[str], *, owner: str,
                   token: Optional[int] = None) -> int:

@@ -168,7 +168,8 @@ class PushCounts:
 @dataclass(frozen=True)
 class ItemInfo:
     """An item of a queue, in any state: "ready", "delayed", "claimed", "parked"; "again": claimed,
-    and new work when the claim ends; or "cancelled": claimed, and removed when the claim ends."""
+    and new work when the claim ends; "cancelled": claimed, and removed when the claim ends; or
+    "done": kept with its result, which is its value, until it is forgotten (`due_in`)."""
 
     id: str
     owner: Optional[str]
@@ -182,6 +183,7 @@ class ItemInfo:
     last_exit: Optional[int]
     last_error: Optional[bytes]
     user: Optional[str] = None  # of a service with users: whose the owner is
+    progress: Optional[bytes] = None  # of its last claim
 
 
 def item(raw: Any) -> ItemInfo:
@@ -190,7 +192,7 @@ def item(raw: Any) -> ItemInfo:
         raw.attempts, seconds(raw.due_in_ms), seconds(raw.expires_in_ms),
         tuple(text(raw.needs[i]) for i in range(raw.need_count)), raw.priority,
         raw.last_exit if raw.has_last_exit else None, octets(raw.last_error, raw.last_error_size),
-        optional_text(raw.user))
+        optional_text(raw.user), octets(raw.progress, raw.progress_size))
 
 
 @dataclass(frozen=True)
@@ -210,12 +212,13 @@ class QueueStats:
     delayed_now: int
     claimed_now: int
     parked_now: int
+    done_now: int
     oldest_ready: Optional[float]
 
 
 def queue_stats(raw: Any) -> QueueStats:
-    numbers = [getattr(raw, name) for name in QueueStats.__dataclass_fields__ if name != "oldest_ready"]
-    return QueueStats(*numbers, oldest_ready=seconds(raw.oldest_ready_ms))
+    numbers = {name: getattr(raw, name) for name in QueueStats.__dataclass_fields__ if name != "oldest_ready"}
+    return QueueStats(**numbers, oldest_ready=seconds(raw.oldest_ready_ms))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Optional, Tupl
 
 from . import _abi, _arguments, _background, _records, _request, _scope
 from ._library import LIBRARY
-from ._arguments import Duration
+from ._arguments import Bytes, Duration
 from ._errors import Cancelled, attempt, exception
 from ._lease import Held
 from ._records import Outcome, WorkCounts
@@ -58,6 +58,37 @@ def failure(error: Optional[Failure]) -> Optional[bytes]:
     if isinstance(error, str):
         error = error.encode("utf-8", "replace")
     return None if error is None else _arguments.payload(error, "error")
+
+
+Note = Union[str, bytes]
+
+
+def note(text: Optional[Note]) -> Optional[bytes]:
+    """What is told of the work on an item."""
+    if isinstance(text, str):
+        return text.encode("utf-8", "replace")
+    return None if text is None else _arguments.payload(text, "text")
+
+
+class Ending:
+    """What a done says: a result, and for how long it is kept."""
+
+    def __init__(self, result: Optional[Bytes], keep: Optional[Duration],
+                 table: Optional[Table]) -> None:
+        self._result = None if result is None else _arguments.payload(result, "result")
+        self._keep_ms = 0 if keep is None else _arguments.milliseconds(keep, "keep")
+        if len(self._result or b"") > _abi.LK_VALUE_MAX:
+            raise ValueError(f"result must have at most {_abi.LK_VALUE_MAX} bytes")
+        if table is not None and not self.says_nothing:
+            raise ValueError("the row of a table has no result, and must not be kept")
+
+    @property
+    def says_nothing(self) -> bool:
+        return self._result is None and self._keep_ms == 0
+
+    def request(self, queue: bytes, id: bytes, owner: bytes, token: int) -> _abi.DoneRequest:
+        return _abi.DoneRequest(ctypes.sizeof(_abi.DoneRequest), queue, id, owner, token,
+                                self._result, len(self._result or b""), self._keep_ms)
 
 
 def source(table: Table) -> _abi.WorkTable:
@@ -112,6 +143,8 @@ class Item(Held):
         self._delay_ms: Optional[int] = None
         self._is_uncounted = False
         self._parks = False  # by the decision that counts
+        self._ending = Ending(None, None, None)  # if it is done
+        self._refusal: Optional[Tuple[int, str]] = None  # of that
         super().__init__(handle)
 
     def __repr__(self) -> str:
@@ -156,18 +189,33 @@ class Item(Held):
         if threading.get_ident() == self._worker:
             return
         step = _background.take(self._steps)
-        if step == _STEP_LOST:
-            raise exception(Outcome.LOST, "the claim was lost; the item is left to its next claim")
-        if step == _STEP_UNKNOWN:
+        if step == _STEP_UNKNOWN or self._is_end_unknown():
             self._is_unknown = True
             raise exception(Outcome.UNAVAILABLE, "unknown whether the claim has been ended")
+        if self._refusal is not None:
+            raise exception(*self._refusal)
+        if step == _STEP_LOST:
+            raise exception(Outcome.LOST, "the claim was lost; the item is left to its next claim")
 
-    def done(self) -> None:
-        """The item is done and removed. LeaseLost: the claim was lost, and the item stays.
-        Unavailable, of this and the next three: unknown; to call one again asks again.
+    def _is_end_unknown(self) -> bool:
+        return self._refusal is not None and self._refusal[0] == Outcome.UNAVAILABLE
+
+    def progress(self, text: Optional[Note]) -> None:
+        """Says how far the work is, in up to 1024 bytes, which listings show; None: no more. It asks
+        the store. LeaseLost: the claim was lost."""
+        self._pool._store.progress(self.queue, self.id, text, owner=self.owner, token=self.token)
+
+    def done(self, result: Optional[Bytes] = None, *, keep: Optional[Duration] = None) -> None:
+        """The item is done and removed; or kept with its result, for `keep` seconds or as long as its
+        push says, if that is longer. LeaseLost: the claim was lost, and the item stays. Unavailable,
+        of this and the next three: unknown; to call one again asks again. If the store refuses the
+        result, that is raised, and the item has failed.
 
         In a function of run_workers() this and the next three only decide: the item ends when the
         function returns."""
+        ending = Ending(result, keep, self._pool._table)
+        if self._is_unknown or not self._is_decided:
+            self._ending = ending
         self._decide_and_wait(DONE)
 
     def retry(self, error: Optional[Failure] = None, exit_code: Optional[int] = None, *,
@@ -284,7 +332,8 @@ class Pool:
         """The claim has gone with the first decision. It is named by its owner and token."""
         end: Dict[str, Any] = dict(owner=item.owner, token=item.token)
         if verdict == DONE:
-            self._store.done(item.queue, item.id, table=self._table, **end)
+            self._store.done(item.queue, item.id, table=self._table, result=item._ending._result,
+                             keep=item._ending._keep_ms / 1000, **end)
         elif verdict == FAILED:
             delay = _RETRY_MIN_MS / 1000 if self._retry_min is None else self._retry_min
             if item._delay_ms is not None:
@@ -314,11 +363,32 @@ class Pool:
             finally:
                 _background.handled.gate = None
             verdict = item._verdicts.get()
+            if verdict == DONE and not item._ending.says_nothing:
+                item._ignore_loss()
+                verdict = self._end_with_result(item, lease)
             item._take()
             return verdict
         except BaseException:
             sys.excepthook(*sys.exc_info())
             return FAILED
+
+    def _end_with_result(self, item: Item, lease: int) -> int:
+        """Ends the claim. Returns what the library, which knows of no result, has to end: a done that
+        is repeated changes nothing (R16)."""
+        request = item._ending.request(item.queue.encode(), item.id.encode(), item.owner.encode(),
+                                       item.token)
+        while True:
+            is_last = self._is_cancelled or LIBRARY.lk_lease_is_lost(lease)
+            outcome, text = attempt(LIBRARY.lk_done_item, self._store._handle, request)
+            if outcome != Outcome.UNAVAILABLE or is_last:
+                break
+        if outcome in (Outcome.OK, Outcome.LOST):
+            return DONE
+        item._refusal = outcome, text
+        if outcome == Outcome.UNAVAILABLE:
+            return GIVE_BACK  # if it is not done: it would lose its result
+        item._error = text.encode("utf-8", "replace")[:_abi.LK_FAILURE_BYTES_MAX]
+        return FAILED
 
     def _explain(self, _: Any, claim: Any, failure: Any) -> None:
         item = self._items.get(ctypes.addressof(claim.contents))

@@ -128,13 +128,13 @@ class Calls:
     def push(self, given):
         result = self.store.push(
             given.text("queue"), given.text("id"), given.octets("value"), needs=given.texts("need"),
-            **given.options(delay=SECONDS, priority=NUMBER, again=FLAG, replace=FLAG))
+            **given.options(delay=SECONDS, priority=NUMBER, again=FLAG, replace=FLAG, keep=SECONDS))
         say("ok", added=result.added, changed=result.changed, was=result.was)
 
     def push_many(self, given):
         counts = self.store.push_many(
             given.text("queue"), [(id, given.octets("value")) for id in given.texts("id")],
-            **given.options(again=FLAG, replace=FLAG))
+            **given.options(again=FLAG, replace=FLAG, keep=SECONDS))
         say("ok", count=counts.added, changed=counts.changed)
 
     def claim(self, given):
@@ -152,7 +152,13 @@ class Calls:
                 stolen=one.is_stolen, ttl=ms(one.ttl), expires_in=ms(one.expires_in))
 
     def done(self, given):
-        self.store.done(given.text("queue"), given.text("id"), **given.options(**LEASE))
+        self.store.done(given.text("queue"), given.text("id"), **given.options(
+            result=Given.octets, keep=SECONDS, **LEASE))
+        say("ok")
+
+    def progress(self, given):
+        self.store.progress(given.text("queue"), given.text("id"), given.octets("put"),
+                            **given.options(**LEASE))
         say("ok")
 
     def done_many(self, given):
@@ -197,7 +203,8 @@ class Calls:
         for one in items:
             say("item", id=one.id, state=one.state, owner=one.owner, value=one.value,
                 attempts=one.attempts, due_in=ms(one.due_in), expires_in=ms(one.expires_in),
-                need=one.needs, priority=one.priority, exit=one.last_exit, error=one.last_error)
+                need=one.needs, priority=one.priority, exit=one.last_exit, error=one.last_error,
+                progress=one.progress)
 
 
 def main():

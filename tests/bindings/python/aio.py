@@ -452,6 +452,26 @@ class Work(AsyncCase):
         self.run_async(main)
         self.assertEqual(self.store.items("mails"), [])
 
+    def test_a_result_is_awaited(self):
+        async def main():
+            self.store.push("sums", "1", b"in", keep=60)
+            waiting = asyncio.ensure_future(self.store.aresult("sums", "1"))
+            await until_true(lambda: self.store._gate._cancels)
+            waiting.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await waiting
+            self.assertEqual(len(self.store._gate._cancels), 0)
+            waiting = asyncio.ensure_future(self.store.aresult("sums", "1"))
+            async with self.store.awork("sums", drain=True) as work:
+                async for item in work:
+                    await item.progress("half")
+                    self.assertEqual(self.store.item("sums", "1").progress, b"half")
+                    await item.done(b"out", keep=1)
+            self.assertEqual(await waiting, b"out")
+            with self.assertRaises(lockkeeper.NoValue):
+                await self.store.aresult("sums", "2")
+        self.run_async(main)
+
 
 class Events(AsyncCase):
     def test_a_loop_over_events(self):

@@ -29,6 +29,7 @@ PRINTED = [
     r"sends 4711 b'to: ana'\n",
     r"False True ready\n",
     r"",
+    r"b'7'\n",
     r"has sent 4713 b'to: bob'\n",
     r"granted released\n",
     r"token \d+\nsends 4712\n",

@@ -5,6 +5,7 @@
 import asyncio
 import gc
 import os
+import pickle
 import signal
 import sqlite3
 import threading
@@ -97,6 +98,80 @@ class Queues(support.StoreCase):
         self.assertEqual(seen, [1, 2, 2])  # what was given back has its attempt back
         self.assertEqual((work.counts.done, work.counts.retried), (1, 2))
 
+    def test_an_item_that_is_done_is_kept_with_its_result(self):
+        self.store.push("sums", "1", b"in", keep=60)
+        self.store.push("sums", "2")
+        self.store.push("sums", "3", keep=60)
+        with self.assertRaises(lockkeeper.Timeout) as raised:
+            self.store.result("sums", "1", wait=0)
+        self.assertIsInstance(raised.exception, TimeoutError)
+        lost = []
+        with self.store.work("sums", drain=True, **FAST) as work:
+            for item in work:
+                item.on_lost(lost.append)
+                item.progress("half")
+                self.assertEqual(self.store.item("sums", item.id).progress, b"half")
+                if item.id == "1":
+                    item.done(b"out")
+                    with self.assertRaisesRegex(ValueError, "decided"):
+                        item.done(b"other")
+                    with self.assertRaises(lockkeeper.LeaseLost):
+                        item.progress("late")
+                elif item.id == "2":
+                    item.done(bytearray(b"two"), keep=60)
+                self.assertFalse(item.lost)
+        self.assertEqual((work.counts.done, work.counts.lost, lost), (3, 0, []))
+        self.assertEqual([self.store.result("sums", str(i)) for i in (1, 2, 3)], [b"out", b"two", None])
+        kept = self.store.item("sums", "1")
+        self.assertEqual((kept.state, kept.value, kept.progress), ("done", b"out", None))
+        self.assertGreater(kept.due_in, 0)
+        self.assertEqual(self.store.stats("sums").done_now, 3)
+        self.assertIsNone(self.store.item("sums", "4"))
+        with self.assertRaises(lockkeeper.NoValue):
+            self.store.result("sums", "4")
+
+    def test_a_function_decides_on_a_result(self):
+        self.store.push_many("sums", [("1", b"1"), ("2", b"2")], keep=60)
+
+        def double(item):
+            item.done(item.value * 2)
+            return b"of no interest"
+
+        self.assertEqual(self.store.run_workers("sums", double, drain=True).done, 2)
+        self.assertEqual([self.store.result("sums", id) for id in "12"], [b"11", b"22"])
+
+    def test_a_result_is_awaited_until_its_item_is_parked(self):
+        self.store.push("sums", "1", keep=60)
+        waiter = Background(self.store.result, "sums", "1")
+        with self.store.work("sums") as work:
+            next(work).park("no such sum", 4)
+        with self.assertRaisesRegex(lockkeeper.ItemParked, "the item is parked: exit 4, no such sum") as raised:
+            waiter.result()
+        self.assertEqual(raised.exception.item.last_exit, 4)
+        self.assertEqual(pickle.loads(pickle.dumps(raised.exception)).item.id, "1")
+        other = self.open()
+        self.store.push("sums", "2", keep=60)
+        waiter = Background(other.result, "sums", "2")
+        until(lambda: other._gate._cancels)
+        other.close()
+        with self.assertRaises(lockkeeper.Cancelled):
+            waiter.result()
+
+    def test_a_result_that_is_refused(self):
+        self.store.push("sums", "1")
+        with self.store.work("sums", **FAST) as work:
+            item = next(work)
+            for wrong in (lambda: item.done("text"), lambda: item.done(1), lambda: item.progress(1)):
+                self.assertRaises(TypeError, wrong)
+            with self.assertRaises(ValueError):
+                item.done(b"x" * 65537)
+            with self.assertRaises(lockkeeper.Invalid):
+                item.progress("x" * 1025)
+            with self.assertRaises(lockkeeper.Invalid):
+                item.done(b"out", keep=400 * 86400)
+        self.assertIn(b"366 days", self.store.item("sums", "1").last_error)
+        self.assertEqual(self.store.stats("sums").done, 0)
+
     def test_an_item_chooses_when_it_is_tried_again(self):
         self.store.push_many("mails", [("1", None), ("2", None), ("3", None)])
 
@@ -130,8 +205,8 @@ class Queues(support.StoreCase):
             return  # there it takes the ten seconds for which an unreachable store is asked
         path = self.url[len("sqlite:"):]
         for call, arguments in (("give_back", ()), ("park", ("no way",)), ("retry", ("no route",)),
-                                ("done", ())):
-            self.store.push("mails", "1")
+                                ("done", ()), ("done", (b"out",))):
+            self.store.push("mails", "1", keep=60 if arguments == (b"out",) else None)
             with self.store.work("mails", **FAST) as work:
                 item = self.stopping(work, path)
                 for _ in range(3):
@@ -145,7 +220,8 @@ class Queues(support.StoreCase):
                     item.done()  # it is known
                 self.assertEqual((next(work, None), work.counts.unknown), (None, 1))
             self.assertEqual(self.store.unpark("mails"), int(call == "park"))
-        self.assertEqual(self.store.stats("mails").done, 1)
+        self.assertEqual(self.store.stats("mails").done, 2)
+        self.assertEqual(self.store.result("mails", "1"), b"out")
         self.assertIsNone(self.store.stats("mails").oldest_ready)
 
     def test_a_turn_says_nothing_of_the_item_before(self):
