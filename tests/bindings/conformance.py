@@ -28,6 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "python"))
 import support
 
 SOON_MS = 20_000  # leases and delays that are shorter need the clock of the C runner
+KEEP_STRETCH = 60  # what is done must be there as long as a scenario that has no pause looks
 
 NOT_PLAYED = {  # a pattern of a line, and why a scenario that has such a line is not played
     r"pause ": "the C runner's clock repeats what a stall of the machine has spoilt",
@@ -277,6 +278,8 @@ class Player:
             name = words.next()
             if name in ("ttl", "delay"):
                 options[name] = words.duration()
+            elif name == "keep":
+                options[name] = words.duration() * KEEP_STRETCH
             elif name == "until":
                 options[name] = int(time.time() * 1000) + words.duration()
             elif name == "within":
@@ -376,8 +379,13 @@ class Player:
         queue, ids = self.items(words)
         options = {"queue": queue, "id": ids, "owner": owner, **self.options(words)}
         if len(ids) == 1:
+            (options["result"],) = options.pop("put", [None])
             return self.agent.call("done", **options)
         return self.of_several(self.agent.call("done_many", **options), ids)
+
+    def tells(self, owner, words):
+        queue, ids = self.items(words)
+        return self.agent.call("progress", queue=queue, id=ids, owner=owner, **self.options(words))
 
     def retries(self, owner, words):
         queue, ids = self.items(words)
@@ -548,7 +556,7 @@ class Player:
         elif name == "exit":
             word = words.next()
             same(name, answer.text(name), None if word == "none" else word)
-        elif name == "error":
+        elif name in ("error", "progress"):
             same(name, answer.bytes(name), octets(words.next()))
         else:  # numbers: position, in use, count, attempt, attempts, priority, the counts of a queue
             same(name, answer.number(name.replace(" ", "_").replace("-", "_")), int(words.next()))
