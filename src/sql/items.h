@@ -82,11 +82,12 @@ int lk_sql_items_each_parked(struct lk_sql *sql, struct lk_slice queue, uint64_t
                              struct lk_sql_item *item, lk_sql_visit_item *visit, void *context);
 
 /* All items of a queue, in no particular order, with their values. */
+int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_item *item,
+                      lk_sql_visit_item *visit, void *context);
+
 /* The same of the one with this id. */
 int lk_sql_items_each_of(struct lk_sql *sql, struct lk_slice queue, struct lk_slice id,
                          struct lk_sql_item *item, lk_sql_visit_item *visit, void *context);
-int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_item *item,
-                      lk_sql_visit_item *visit, void *context);
 
 /* The items of all queues, with their values or with empty ones. */
 int lk_sql_items_each_anywhere(struct lk_sql *sql, enum lk_sql_depth depth,
