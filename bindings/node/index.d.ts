@@ -224,6 +224,12 @@ export interface RetryOptions {
     park?: boolean;
 }
 
+/** Of an item that is done. */
+export interface KeepOptions {
+    /** For how long it is kept with its result; or as long as its push says, if that is longer. */
+    keep?: number;
+}
+
 /** Whose claim to end. */
 export interface ClaimEnd {
     owner: string;
@@ -250,8 +256,10 @@ export class Claim {
     readonly remaining: number;
     /** Moves the deadline to `ttl` from now on, the claim's own unless given. LostError: it was lost. */
     renew(options?: {ttl?: number}): Promise<Answer>;
-    /** The item is done and removed. LostError: the claim was lost, and the item stays. */
-    done(): Promise<void>;
+    /** The item is done and removed, or kept with its result. LostError: the claim was lost, and the item stays. */
+    done(result?: Bytes | null, options?: KeepOptions): Promise<void>;
+    /** Says how far the work is, in up to 1024 bytes, which listings show; null: no more. */
+    progress(text: Bytes | null): Promise<void>;
     /** Gives the item back, to be claimed again after `delay`; or it is parked. */
     retry(options?: RetryOptions): Promise<void>;
 }
@@ -313,6 +321,8 @@ export interface PushOptions {
     again?: boolean;
     /** The same, but only for an item that waits to be claimed. Not both. */
     replace?: boolean;
+    /** For how long the item is kept with its result once it is done; up to 366 days; 0 unless given: not. */
+    keep?: number;
 }
 
 /** Of store.pushItem(). */
@@ -324,8 +334,9 @@ export interface PushResult {
     was: ItemState | null;
 }
 
-/** 'again': claimed, and new work when the claim ends; 'cancelled': claimed, and removed when the claim ends. */
-export type ItemState = 'ready' | 'delayed' | 'claimed' | 'again' | 'parked' | 'cancelled';
+/** 'again': claimed, and new work when the claim ends; 'cancelled': claimed, and removed when the claim ends;
+ * 'done': kept with its result, which is its value, until it is forgotten (`dueIn`). */
+export type ItemState = 'ready' | 'delayed' | 'claimed' | 'again' | 'parked' | 'cancelled' | 'done';
 
 export interface ItemInfo {
     id: string;
@@ -341,6 +352,8 @@ export interface ItemInfo {
     priority: number;
     lastExit: number | null;
     lastError: Buffer | null;
+    /** Of its last claim. */
+    progress: Buffer | null;
 }
 
 export interface QueueStats {
@@ -355,6 +368,8 @@ export interface QueueStats {
     delayedNow: number;
     claimedNow: number;
     parkedNow: number;
+    /** Kept with their results. */
+    doneNow: number;
     /** For how many milliseconds the oldest ready item has been; -1: none is. */
     oldestReady: number;
 }
@@ -408,7 +423,7 @@ export class Store {
     pushItem(queue: string, id: string, value?: Bytes | null, options?: PushOptions): Promise<PushResult>;
     /** `changed`: of the duplicates, by `again` or `replace`, which hold for each item. */
     pushMany(queue: string, items: Iterable<readonly [string, (Bytes | null)?]>,
-             options?: Pick<PushOptions, 'again' | 'replace'>):
+             options?: Pick<PushOptions, 'again' | 'replace' | 'keep'>):
         Promise<{added: number; duplicates: number; changed: number}>;
     work(queue: string | null | undefined, options?: WorkOptions): Work;
     /** All handlers have ended when it returns or throws. */
@@ -419,7 +434,10 @@ export class Store {
     /** Up to `max` items (1 to 256) in one step; []: there was none. One owner and one token. */
     claimMany(queue: string, max: number, options?: Omit<ClaimOptions, 'table'>): Promise<Claim[]>;
     /** Ends a claim by its owner and token, of whichever process, and removes the item. Can be repeated. */
-    done(queue: string, id: string, options: ClaimEnd & {table?: Table}): Promise<void>;
+    done(queue: string, id: string,
+         options: ClaimEnd & KeepOptions & {table?: Table; result?: Bytes | null}): Promise<void>;
+    /** Says how far the work on a claimed item is, as Claim.progress() does. */
+    progress(queue: string, id: string, text: Bytes | null, options: ClaimEnd): Promise<void>;
     /** Up to 1000 in one step. Returns how many are done: fewer than were named if some were lost. */
     doneMany(queue: string, ids: readonly string[], options: ClaimEnd): Promise<number>;
     retry(queue: string, id: string, options: ClaimEnd & RetryOptions): Promise<void>;

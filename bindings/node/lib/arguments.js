@@ -120,6 +120,11 @@ function failure(value, name) {
     return value instanceof Error ? Buffer.from(String(value)).subarray(0, FAILURE_MAX) : bytes(value, name);
 }
 
+// What is told of the work on an item, or came of it; null: nothing.
+function note(value, name) {
+    return value === undefined || value === null ? undefined : bytes(value, name);
+}
+
 function abortable(value, name) {
     if (!(value instanceof AbortSignal)) {
         throw new TypeError(`${name} must be an AbortSignal, not ${shown(value)}`);
@@ -176,6 +181,6 @@ const REQUEST = {
     value: flag, bound: flag, patience: duration, atLeast: duration, signal: abortable,
 };
 
-module.exports = {text, texts, number, duration, milliseconds, wait, flag, big, token, bytes, failure, puts,
+module.exports = {text, texts, number, duration, milliseconds, wait, flag, big, token, bytes, failure, note, puts,
     count, int32, bound, table, style, options, abortable, FOREVER,
     REQUEST};

@@ -13,6 +13,8 @@ const ONE = {wait: argument.wait, ttl: duration, owner: text, maxAttempts: count
 const {table: _, ...MANY} = ONE;
 const RETRY = {delay: argument.milliseconds, error: argument.failure, exitCode: argument.int32,
     uncounted: argument.flag, park: argument.flag};
+const KEEP = {keep: argument.milliseconds};
+const DONE = {...KEEP, result: argument.note, table: argument.table};
 
 // A claimed item: queue, id, value, token, attempt, isStolen, owner, rowId and the claim's ttl.
 class Claim {
@@ -45,9 +47,16 @@ class Claim {
         return answer;
     }
 
-    // The item is done and removed; of a table's row, the table's `done` runs.
-    async done() {
-        await this.#store.done(this.queue, this.id, {...this.#named(), table: this.#table});
+    // The item is done and removed, or kept with its result: for `keep`, or as long as its push says, if
+    // that is longer. Of a table's row, which has no result, the table's `done` runs.
+    async done(result, options) {
+        await this.#store.done(this.queue, this.id,
+            {...optionsOf(options, KEEP), ...this.#named(), result, table: this.#table});
+    }
+
+    // Says how far the work is, in up to 1024 bytes, which listings show; null: no more.
+    async progress(text) {
+        await this.#store.progress(this.queue, this.id, text, this.#named());
     }
 
     // Gives the item back, to be claimed again after `delay`, or parked. `error` and `exitCode`: why.
@@ -103,8 +112,16 @@ function endOf(queue, options, more) {
 }
 
 async function done(store, queue, id, options) {
-    const [end, {table}] = endOf(queue, options, {table: argument.table});
-    check(await store._ask('done', {...end, id: text(id, 'id')}, table));
+    const [end, {table, result, keep}] = endOf(queue, options, DONE);
+    if (table !== undefined && (result !== undefined || keep)) {
+        throw new TypeError('the row of a table has no result, and must not be kept');
+    }
+    check(await store._ask('done', {...end, id: text(id, 'id')}, table, result, keep));
+}
+
+async function progress(store, queue, id, told, options) {
+    const [claimed] = endOf(queue, options);
+    check(await store._ask('progress', {...claimed, id: text(id, 'id')}, argument.note(told, 'the progress')));
 }
 
 async function doneMany(store, queue, ids, options) {
@@ -121,4 +138,4 @@ async function retry(store, queue, id, options) {
     check(await store._ask('retry', {...end, id: text(id, 'id')}, delay, error, exitCode, uncounted, park));
 }
 
-module.exports = {Claim, claim, claimMany, done, doneMany, retry};
+module.exports = {Claim, claim, claimMany, done, progress, doneMany, retry};

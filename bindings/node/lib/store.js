@@ -17,7 +17,7 @@ const {wait: _, ...TRY} = REQUEST;
 const {LK_MANY_MAX: MANY_MAX, LK_TRY} = native.constants;
 const BLOCKERS_MAX = 1024; // that an answer names; bindings/abi compares it
 const BOUNDS = ['live', 'livePerOwner', 'livePerRoot', 'waitersPerPath', 'events'];
-const PUSH_MANY = {again: flag, replace: flag};
+const PUSH_MANY = {again: flag, replace: flag, keep: argument.milliseconds};
 const PUSH = {delay: argument.milliseconds, needs: texts, priority: argument.int32, ...PUSH_MANY};
 const optional = (value, name) => (value === undefined || value === null ? undefined : text(value, name));
 
@@ -303,7 +303,8 @@ class Store {
 
     // Adds an item. false: the queue has one with this id, which stays as it is. `again`: that item gets this
     // value, priority, delay and needs, also if it is parked; if it is claimed, it is worked on once more when
-    // the claim ends. `replace`: only while it waits to be claimed. Not both.
+    // the claim ends. `replace`: only while it waits to be claimed. Not both. `keep`: once it is done, it is
+    // kept with its result for so many milliseconds.
     async push(queue, id, value, options) {
         return (await this.pushItem(queue, id, value, options)).added;
     }
@@ -319,8 +320,8 @@ class Store {
         return {added: added === 1, changed: changed === 1, was};
     }
 
-    // Adds items, [id, value] each: up to 1000 in one step, more in several. `again` and `replace` hold for
-    // each of them, as in push().
+    // Adds items, [id, value] each: up to 1000 in one step, more in several. `again`, `replace` and `keep`
+    // hold for each of them, as in push().
     async pushMany(queue, items, options) {
         const name = text(queue, 'queue');
         const how = optionsOf(options, PUSH_MANY);
@@ -372,9 +373,14 @@ class Store {
         return claims.claimMany(this, queue, max, options);
     }
 
-    // Ends the claim of an owner, and removes the item.
+    // Ends the claim of an owner, and removes the item, or keeps it with its result, as Claim.done() does.
     done(queue, id, options) {
         return claims.done(this, queue, id, options);
+    }
+
+    // Says how far the work on a claimed item is, as Claim.progress() does.
+    progress(queue, id, text, options) {
+        return claims.progress(this, queue, id, text, options);
     }
 
     // done() for up to 1000 claims of one owner, in one step. Returns how many are done: the others are lost.

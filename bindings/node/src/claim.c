@@ -118,13 +118,16 @@ static napi_value now(napi_env env, napi_callback_info info) {
     return ms;
 }
 
-/* ---- to end claims --------------------------------------------------------------------------- */
+/* ---- to end claims, and to tell of them ------------------------------------------------------ */
 
 struct claims_end {
     struct lk_node_call call;
     lk_retry_request request; /* its first four fields for each kind of end */
     lk_work_table source;
     const lk_work_table *table; /* NULL: the queue has no table */
+    const void *bytes;          /* a result or a progress; NULL: none */
+    size_t size;
+    int64_t keep_ms;
     const char *const *ids;
     size_t count;
 };
@@ -153,14 +156,26 @@ static void done_run(struct lk_node_call *call) {
     const lk_retry_request *end = &made->request;
     lk_store *store = call->store->handle;
 
-    call->outcome =
-        made->table == NULL
-            ? lk_done(store, end->queue, end->id, end->owner, end->token, &call->error)
-            : lk_done_row(store, end->queue, made->table, end->id, end->owner, end->token,
-                          &call->error);
+    if (made->table != NULL) {
+        call->outcome = lk_done_row(store, end->queue, made->table, end->id, end->owner, end->token,
+                                    &call->error);
+    } else if (made->bytes == NULL && made->keep_ms == 0) {
+        call->outcome = lk_done(store, end->queue, end->id, end->owner, end->token, &call->error);
+    } else {
+        const lk_done_request request = {.size = sizeof request,
+                                         .queue = end->queue,
+                                         .id = end->id,
+                                         .owner = end->owner,
+                                         .token = end->token,
+                                         .result = made->bytes,
+                                         .result_size = made->size,
+                                         .keep_ms = made->keep_ms};
+
+        call->outcome = lk_done_item(store, &request, &call->error);
+    }
 }
 
-/* done(store, claim [, table]) */
+/* done(store, claim [, table [, result [, keep]]]): without a table, if there are the others */
 static napi_value done(napi_env env, napi_callback_info info) {
     napi_value arguments[LK_NODE_ARGUMENTS_MAX];
     struct claims_end *end = end_begin(env, info, arguments, done_run);
@@ -169,7 +184,29 @@ static napi_value done(napi_env env, napi_callback_info info) {
         return NULL;
     }
     end->table = lk_node_table(&end->call, arguments[2], &end->source);
+    end->bytes = lk_node_bytes(&end->call, arguments[3], &end->size);
+    end->keep_ms = lk_node_integer(&end->call, arguments[4], 0);
     return lk_node_call_start(&end->call, LK_NODE_SHORT);
+}
+
+static void progress_run(struct lk_node_call *call) {
+    const struct claims_end *made = (struct claims_end *)call;
+    const lk_retry_request *claim = &made->request;
+
+    call->outcome = lk_progress(call->store->handle, claim->queue, claim->id, claim->owner,
+                                claim->token, made->bytes, made->size, &call->error);
+}
+
+/* progress(store, claim, bytes), which ends nothing */
+static napi_value progress(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct claims_end *made = end_begin(env, info, arguments, progress_run);
+
+    if (made == NULL) {
+        return NULL;
+    }
+    made->bytes = lk_node_bytes(&made->call, arguments[2], &made->size);
+    return lk_node_call_start(&made->call, LK_NODE_SHORT);
 }
 
 static void done_many_run(struct lk_node_call *call) {
@@ -224,8 +261,8 @@ static napi_value retry(napi_env env, napi_callback_info info) {
 
 void lk_node_claim_open(napi_env env, napi_value exports) {
     static const struct lk_node_function functions[] = {
-        {"claim", claim}, {"now", now},     {"done", done}, {"doneMany", done_many},
-        {"retry", retry}, {NULL, NULL},
+        {"claim", claim}, {"now", now},           {"done", done}, {"doneMany", done_many},
+        {"retry", retry}, {"progress", progress}, {NULL, NULL},
     };
 
     lk_node_functions(env, exports, functions);

@@ -63,6 +63,7 @@ static void item_read(struct lk_node_call *call, napi_value item, lk_push_reques
     request->needs = lk_node_texts(call, lk_node_get(call, item, "needs"), &request->need_count);
     request->again = lk_node_flag(call, lk_node_get(call, item, "again"));
     request->replaces = lk_node_flag(call, lk_node_get(call, item, "replace"));
+    request->keep_ms = lk_node_integer(call, lk_node_get(call, item, "keep"), 0);
 }
 
 /* push(store, queue, items) */
@@ -124,6 +125,7 @@ static void item_set(napi_env env, napi_value one, const lk_item_info *item) {
         lk_node_set_text(env, one, "lastExit", NULL);
     }
     lk_node_set_bytes(env, one, "lastError", item->last_error, item->last_error_size);
+    lk_node_set_bytes(env, one, "progress", item->progress, item->progress_size);
 }
 
 static void items_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
@@ -158,6 +160,7 @@ static void stats_set(napi_env env, napi_value object, const lk_queue_stats *sta
     lk_node_set_number(env, object, "delayedNow", (int64_t)stats->delayed_now);
     lk_node_set_number(env, object, "claimedNow", (int64_t)stats->claimed_now);
     lk_node_set_number(env, object, "parkedNow", (int64_t)stats->parked_now);
+    lk_node_set_number(env, object, "doneNow", (int64_t)stats->done_now);
     lk_node_set_number(env, object, "oldestReady", stats->oldest_ready_ms);
 }
 

@@ -133,12 +133,12 @@ const CALLS = {
     async push(given) {
         say('ok', await store.pushItem(given.text('queue'), given.text('id'), given.text('value'),
             {delay: given.number('delay'), priority: given.number('priority'), needs: given.texts('need'),
-                again: given.flag('again'), replace: given.flag('replace')}));
+                again: given.flag('again'), replace: given.flag('replace'), keep: given.number('keep')}));
     },
     async push_many(given) {
         const items = given.texts('id').map((id) => [id, given.text('value')]);
         const {added, changed} = await store.pushMany(given.text('queue'), items,
-            {again: given.flag('again'), replace: given.flag('replace')});
+            {again: given.flag('again'), replace: given.flag('replace'), keep: given.number('keep')});
         say('ok', {count: added, changed});
     },
     async claim(given) {
@@ -153,7 +153,12 @@ const CALLS = {
         }
     },
     async done(given) {
-        await store.done(given.text('queue'), given.text('id'), given.lease);
+        await store.done(given.text('queue'), given.text('id'),
+            {result: given.text('result'), keep: given.number('keep'), ...given.lease});
+        say('ok');
+    },
+    async progress(given) {
+        await store.progress(given.text('queue'), given.text('id'), given.text('put'), given.lease);
         say('ok');
     },
     async done_many(given) {
@@ -194,10 +199,10 @@ const CALLS = {
     async items(given) {
         const items = await store.items(given.text('queue'));
         say('ok');
-        for (const {id, state, owner, value, attempts, dueIn, expiresIn, needs, priority, lastExit, lastError}
-            of items) {
+        for (const {id, state, owner, value, attempts, dueIn, expiresIn, needs, priority, lastExit, lastError,
+            progress} of items) {
             say('item', {id, state, owner, value, attempts, due_in: dueIn, expires_in: expiresIn, need: needs,
-                priority, exit: lastExit, error: lastError});
+                priority, exit: lastExit, error: lastError, progress});
         }
     },
 };

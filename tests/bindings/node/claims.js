@@ -61,6 +61,27 @@ test('of the text of an error there is kept what an item keeps', async (store) =
     await claim.retry({error: 'x'.repeat(1024)});
 });
 
+test('what is done is kept with its result, and a claim tells its progress', async (store) => {
+    await store.push('q', 'a', 'in', {keep: 600_000});
+    await store.pushMany('q', [['b'], ['c']]);
+    const claims = await store.claimMany('q', 3);
+    await claims[0].progress('half');
+    assert.equal(String((await store.items('q'))[0].progress), 'half');
+    await claims[0].progress(null);
+    assert.equal((await store.items('q'))[0].progress, null);
+    await rejects(InvalidError, claims[0].progress('x'.repeat(1025)));
+    await rejects(InvalidError, claims[0].done('x'.repeat(65_537)));
+    await rejects(InvalidError, claims[0].done('x', {keep: YEAR_AND_A_HALF}));
+    await claims[0].done('out');
+    await claims[1].done(Buffer.from([0, 255]), {keep: 600_000});
+    await claims[2].done('of no use');
+    await rejects(LostError, claims[2].progress('late'));
+    assert.deepEqual((await store.items('q')).map(({id, state, value, dueIn}) => [id, state, [...value], dueIn > 0]),
+        [['a', 'done', [...Buffer.from('out')], true], ['b', 'done', [0, 255], true]]);
+    const stats = await store.stats('q');
+    assert.deepEqual([stats.done, stats.doneNow], [3, 2]);
+});
+
 test('a delay ends by itself', async (store) => {
     await store.push('q', 'a');
     await (await store.claim('q')).retry({delay: 50});
@@ -224,6 +245,11 @@ test('bad input', async (store) => {
         [InvalidError, 'claimMany', 'x'.repeat(600), 1], [InvalidError, 'claimMany', 'q', 1, {ttl: YEAR_AND_A_HALF}],
         [TypeError, 'done', 'q', 'a'], [TypeError, 'done', 'q', 'a', {}], [TypeError, 'done', 'q', null, {owner}],
         [TypeError, 'done', 'q\0', 'a', {owner}], [TypeError, 'done', 'q', 'a', {owner, token: '1'}],
+        [TypeError, 'done', 'q', 'a', {owner, result: 5}], [RangeError, 'done', 'q', 'a', {owner, keep: -1}],
+        [TypeError, 'done', 'q', 'a', {owner, result: 'x', token: 1n, table: {name: 'orders'}}],
+        [LostError, 'done', 'q', 'a', {owner, result: 'x'}], [TypeError, 'progress', 'q', 'a', 5, {owner}],
+        [TypeError, 'progress', 'q', 'a', 'x'], [LostError, 'progress', 'q', 'a', 'x', {owner}],
+        [TypeError, 'push', 'q', 'a', 'x', {keep: '1'}], [InvalidError, 'push', 'q', 'a', 'x', {keep: YEAR_AND_A_HALF}],
         [TypeError, 'done', 'q', 'a', {owner, delay: 1}], [RangeError, 'done', 'q', 'a', {owner, token: 0n}],
         [RangeError, 'done', 'q', 'a', {owner, token: 1n << 64n}], [InvalidError, 'done', 'x'.repeat(600), 'a', {owner}],
         [InvalidError, 'done', 'q', 'a/b', {owner}], [LostError, 'done', 'q', 'a', {owner}],
