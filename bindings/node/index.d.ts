@@ -442,6 +442,12 @@ export class Store {
     doneMany(queue: string, ids: readonly string[], options: ClaimEnd): Promise<number>;
     retry(queue: string, id: string, options: ClaimEnd & RetryOptions): Promise<void>;
     items(queue: string): Promise<ItemInfo[]>;
+    /** null: there is none, or it was done and is not kept any more. */
+    item(queue: string, id: string): Promise<ItemInfo | null>;
+    /** Waits until the item is done, and returns its result; null: it was done without one. The push or the done
+     * must keep it. `wait`: then TimeoutError; 0: looks once; for ever unless given. ItemParkedError: it is parked.
+     * NoItemError: it was done and is not kept (any more), dropped or cancelled, or never was. */
+    result(queue: string, id: string, options?: {wait?: number; signal?: AbortSignal}): Promise<Buffer | null>;
     stats(queue: string): Promise<QueueStats>;
     queues(prefix?: string): Promise<(QueueStats & {queue: string})[]>;
     unpark(queue: string, id?: string): Promise<number>;
@@ -482,7 +488,13 @@ export class FullError extends LockkeeperError {}
 export class UnsupportedError extends LockkeeperError {}
 export class UnavailableError extends LockkeeperError {}
 export class InternalError extends LockkeeperError {}
+/** There is no item whose result could come. */
+export class NoItemError extends LockkeeperError {}
 export class CancelledError extends LockkeeperError {}
+/** The item whose result was awaited is parked; the message says why. */
+export class ItemParkedError extends LockkeeperError {
+    readonly item: ItemInfo;
+}
 export class ClosedError extends Error {
     readonly code: 'LK_CLOSED';
 }

@@ -4,6 +4,6 @@ import lockkeeper from './index.js';
 export const {
     open, version, Store, Lease, Work, Item, Claim, Watch, LockkeeperError, BusyError, TimeoutError,
     LostError, DeadlockError, InvalidError, DeniedError, FullError, UnsupportedError, UnavailableError,
-    InternalError, CancelledError, ClosedError,
+    InternalError, NoItemError, CancelledError, ItemParkedError, ClosedError,
 } = lockkeeper;
 export default lockkeeper;

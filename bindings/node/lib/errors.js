@@ -34,11 +34,24 @@ const classes = {
     UnsupportedError: kind('UnsupportedError', 'unsupported'), // this store cannot do that
     UnavailableError: kind('UnavailableError', 'unavailable'), // unknown whether it took effect
     InternalError: kind('InternalError', 'internal'), // a defect, or exhausted memory
+    NoItemError: kind('NoItemError', 'none'), // there is no item whose result could come
     CancelledError: kind('CancelledError', 'cancelled'), // the store was closed during the wait
 };
 
 const OUTCOMES = native.outcomes; // their names, in the order of lk_outcome
 const byOutcome = new Map(Object.values(classes).map((one) => [one.outcome, one]));
+
+// The item whose result was awaited is parked: it comes to nothing unless it is unparked. The message says why,
+// and `item` has more.
+class ItemParkedError extends LockkeeperError {
+    constructor(item) {
+        const why = [item.lastExit === null ? undefined : `exit ${item.lastExit}`, item.lastError?.toString()]
+            .filter((one) => one !== undefined);
+        super(`the item is parked${why.length > 0 ? ': ' : ''}${why.join(', ')}`);
+        this.item = item;
+    }
+}
+ItemParkedError.outcome = 'none';
 
 // A call on a store, a watch or a work that has been closed.
 class ClosedError extends Error {
@@ -66,4 +79,4 @@ function check(answer) {
     return answer;
 }
 
-module.exports = {LockkeeperError, ...classes, ClosedError, OUTCOMES, outcomeOf, errorOf, check};
+module.exports = {LockkeeperError, ...classes, ItemParkedError, ClosedError, OUTCOMES, outcomeOf, errorOf, check};

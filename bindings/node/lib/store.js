@@ -3,7 +3,7 @@
 // Stores: locks, values, queues and administration.
 const util = require('node:util');
 const {native} = require('./native');
-const {BusyError, CancelledError, ClosedError, DeadlockError, check, errorOf, outcomeOf, OUTCOMES} =
+const {BusyError, CancelledError, ClosedError, DeadlockError, ItemParkedError, check, errorOf, outcomeOf, OUTCOMES} =
     require('./errors');
 const argument = require('./arguments');
 const {Lease, asyncDispose} = require('./lease');
@@ -395,6 +395,27 @@ class Store {
 
     async items(queue) {
         return (await this.#checked('items', text(queue, 'queue'))).items;
+    }
+
+    // One item in any state; null: there is none, or it was done and is not kept any more.
+    async item(queue, id) {
+        const answer = await this._ask('item', text(queue, 'queue'), text(id, 'id'));
+        return outcomeOf(answer) === 'none' ? null : check(answer).items[0];
+    }
+
+    // Waits until the item is done, and returns its result; null: it was done without one. The push or the
+    // done must keep it: `keep`. `wait`: then TimeoutError; 0: looks once. ItemParkedError: it is parked.
+    // NoItemError: it was done and is not kept (any more), dropped or cancelled, or never was.
+    async result(queue, id, options) {
+        const {wait, signal} = optionsOf(options, {wait: argument.wait, signal: argument.abortable});
+        const named = [text(queue, 'queue'), text(id, 'id')];
+        const answer = await this._wait(
+            signal, (cancel) => this._ask('itemWait', ...named, cancel, wait), () => undefined);
+        const [item] = check(answer).items;
+        if (item.state === 'parked') {
+            throw new ItemParkedError(item);
+        }
+        return item.value;
     }
 
     async stats(queue) {

@@ -10,6 +10,7 @@ struct many_call {
     lk_push_counts counts;
     const char *was; /* of one push: the state of the item that was there */
     lk_queue_stats stats;
+    int64_t wait_ms;
 };
 
 static struct many_call *begin(napi_env env, napi_callback_info info, napi_value *arguments,
@@ -148,6 +149,50 @@ static napi_value items(napi_env env, napi_callback_info info) {
     return read_queue(env, info, items_run, items_fill, items_destroy);
 }
 
+static void item_run(struct lk_node_call *call) {
+    lk_item_list *list = NULL;
+
+    call->outcome =
+        lk_item_get(call->store->handle, call->path, call->text[0], &list, &call->error);
+    call->answer = list;
+}
+
+static void item_wait_run(struct lk_node_call *call) {
+    lk_item_list *list = NULL;
+
+    call->outcome = lk_item_wait(
+        call->store->handle, call->path, call->text[0], ((struct many_call *)call)->wait_ms,
+        call->cancel == NULL ? NULL : call->cancel->handle, &list, &call->error);
+    call->answer = list;
+}
+
+/* item(store, queue, id), itemWait(store, queue, id, cancel, wait): `items` has it alone. */
+static napi_value one_item(napi_env env, napi_callback_info info,
+                           void (*run)(struct lk_node_call *call)) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct many_call *made = begin(env, info, arguments, run);
+    bool waits;
+
+    if (made == NULL) {
+        return NULL;
+    }
+    made->call.fill = items_fill;
+    made->call.destroy = items_destroy;
+    made->call.text[0] = lk_node_text(&made->call, arguments[2]);
+    (void)lk_node_cancel_held(&made->call, arguments[3]);
+    made->wait_ms = lk_node_integer(&made->call, arguments[4], LK_FOREVER);
+    waits = run == item_wait_run && made->wait_ms != 0;
+    return lk_node_call_start(&made->call, waits ? LK_NODE_WAIT : LK_NODE_SHORT);
+}
+
+static napi_value item(napi_env env, napi_callback_info info) {
+    return one_item(env, info, item_run);
+}
+
+static napi_value item_wait(napi_env env, napi_callback_info info) {
+    return one_item(env, info, item_wait_run);
+}
+
 static void stats_set(napi_env env, napi_value object, const lk_queue_stats *stats) {
     lk_node_set_number(env, object, "pushed", (int64_t)stats->pushed);
     lk_node_set_number(env, object, "duplicates", (int64_t)stats->duplicates);
@@ -265,8 +310,9 @@ static napi_value drop(napi_env env, napi_callback_info info) {
 
 void lk_node_queue_open(napi_env env, napi_value exports) {
     static const struct lk_node_function functions[] = {
-        {"push", push},     {"items", items}, {"stats", stats}, {"queues", queues},
-        {"unpark", unpark}, {"drop", drop},   {NULL, NULL},
+        {"push", push},          {"items", items}, {"item", item},
+        {"itemWait", item_wait}, {"stats", stats}, {"queues", queues},
+        {"unpark", unpark},      {"drop", drop},   {NULL, NULL},
     };
 
     lk_node_functions(env, exports, functions);

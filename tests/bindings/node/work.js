@@ -7,7 +7,8 @@ const {
     STRETCH, assert, lockkeeper, place, program, until, move, rejects, test, main,
 } = require('./support');
 const onSqlite = process.argv[2].startsWith('sqlite:');
-const {LostError, ClosedError, InvalidError, UnavailableError} = lockkeeper;
+const {CancelledError, LostError, ClosedError, InvalidError, ItemParkedError, NoItemError, TimeoutError,
+    UnavailableError} = lockkeeper;
 
 test('work is pushed once, claimed by one, done', async (store) => {
     await store.push('q', 'a', 'one');
@@ -97,6 +98,53 @@ test('an item chooses when it is tried again', async (store) => {
         [id, state, attempts, lastExit, String(lastError), dueIn > 3000_000]),
     [['a', 'delayed', 0, 4, 'not now', true], ['b', 'delayed', 0, 4, 'not now', true],
         ['c', 'delayed', 1, 4, 'not now', true]]);
+});
+
+test('a result is awaited, and the event loop turns meanwhile', async (store) => {
+    await store.push('q', 'a', 'in', {keep: 600_000});
+    await store.push('q', 'b', 'in', {keep: 600_000});
+    assert.deepEqual([(await store.item('q', 'a')).state, await store.item('q', 'c')], ['ready', null]);
+    await rejects(TimeoutError, store.result('q', 'a', {wait: 0}));
+    await rejects(TimeoutError, store.result('q', 'a', {wait: 20}));
+    await rejects(NoItemError, store.result('q', 'c'));
+    let isOver = false;
+    const waiting = store.result('q', 'a').finally(() => {
+        isOver = true;
+    });
+    const claim = await store.claim('q');
+    assert.deepEqual([claim.id, isOver], ['a', false]);
+    await claim.done('out');
+    assert.equal(String(await waiting), 'out');
+    await (await store.claim('q')).done();
+    assert.equal(await store.result('q', 'b'), null);
+    const kept = await store.item('q', 'a');
+    assert.deepEqual([kept.state, String(kept.value), kept.dueIn > 0], ['done', 'out', true]);
+    for (const call of [() => store.result('q'), () => store.result('q', 'a', {wiat: 1}), () => store.item('q', 5),
+        () => store.result('q', 'a', {signal: 5}), () => store.result('q', 'a', {wait: '1'})]) {
+        await rejects(TypeError, call);
+    }
+    await rejects(RangeError, store.result('q', 'a', {wait: -1}));
+    await rejects(InvalidError, store.result('q', 'a/b'));
+});
+
+test('the wait for a result ends: parked, removed, aborted, closed', async (store, url) => {
+    await store.pushMany('q', [['a'], ['b']], {keep: 600_000});
+    const parked = rejects(ItemParkedError, store.result('q', 'a'));
+    await (await store.claim('q')).retry({park: true, error: 'no such sum', exitCode: 4});
+    const error = await parked;
+    assert.deepEqual([error.message, error.item.lastExit, error.outcome],
+        ['the item is parked: exit 4, no such sum', 4, 'none']);
+    const removed = rejects(NoItemError, store.result('q', 'b'));
+    const abort = new AbortController();
+    const aborted = rejects(Error, store.result('q', 'b', {signal: abort.signal}));
+    const other = await lockkeeper.open(url);
+    const closed = rejects(CancelledError, other.result('q', 'b'));
+    abort.abort(new Error('no longer'));
+    assert.equal((await aborted).message, 'no longer');
+    await other.close();
+    await closed;
+    await store.drop('q', 'b');
+    await removed;
 });
 
 test('an item that cannot succeed is parked', async (store) => {
