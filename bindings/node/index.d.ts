@@ -182,8 +182,11 @@ export class Item {
     readonly isLost: boolean;
     /** Throws LostError if the claim is lost. */
     check(): void;
-    /** UnavailableError, of this and the next three: unknown whether it took effect; to call one again asks again. */
-    done(): Promise<void>;
+    /** Says how far the work is, in up to 1024 bytes, which listings show; null: no more. */
+    progress(text: Bytes | null): Promise<void>;
+    /** The item is done and removed, or kept with its result. If the store refuses that, the item has failed.
+     * UnavailableError, of this and the next three: unknown whether it took effect; to call one again asks again. */
+    done(result?: Bytes | null, options?: KeepOptions): Promise<void>;
     /** Gives the item back: it has not failed, and the attempt does not count. */
     giveBack(): Promise<void>;
     /** It has failed; again later, after `delay` if that is given. `uncounted`: not now; the attempt does

@@ -4,7 +4,7 @@
 // hand-over of items and decisions.
 const util = require('node:util');
 const {native, nextNumber, listen, unlisten} = require('./native');
-const {CancelledError, ClosedError, LostError, UnavailableError, check, outcomeOf} = require('./errors');
+const {CancelledError, ClosedError, LostError, UnavailableError, check, errorOf, outcomeOf} = require('./errors');
 const argument = require('./arguments');
 const {asyncDispose} = require('./lease');
 const scopes = require('./scopes');
@@ -12,11 +12,13 @@ const scopes = require('./scopes');
 const DONE = 0;
 const FAILED = 1;
 const PARKED = 2; // as in src/work.c
-const {LK_WORK_GIVE_BACK: GIVE_BACK, LK_WORK_LOST, LK_WORK_UNKNOWN, LK_WORKERS_MAX} = native.constants;
+const {LK_WORK_GIVE_BACK: GIVE_BACK, LK_WORK_LOST, LK_WORK_UNKNOWN, LK_WORKERS_MAX, LK_VALUE_MAX} =
+    native.constants;
 const RETRY_MIN_MS = 1000; // as in the library, unless the option says otherwise
 const ZEROS = Object.freeze({claims: 0, steals: 0, done: 0, retried: 0, parked: 0, lost: 0, unknown: 0,
     announced: 0, duplicates: 0, left: 0, skipped: 0});
 const {text, flag, count, duration} = argument;
+const KEEP = {keep: argument.milliseconds};
 const PARK = {exitCode: argument.int32};
 const RETRY = {exitCode: argument.int32, delay: argument.milliseconds, uncounted: flag};
 const OPTIONS = {ttl: duration, maxAttempts: count, note: text, retryMin: duration, retryMax: duration,
@@ -83,10 +85,24 @@ class Item {
         return this.#work._remaining(this.#number);
     }
 
-    // The item is done and removed. UnavailableError, of this and the next three: unknown; to call one again
-    // asks again.
-    done() {
-        return this.#decide(DONE);
+    // Says how far the work is, in up to 1024 bytes, which listings show; null: no more.
+    async progress(text) {
+        await this.#work._tell(this, argument.note(text, 'the progress'));
+    }
+
+    // The item is done and removed; or kept with its result, for `keep`, or as long as its push says, if that is
+    // longer. UnavailableError, of this and the next three: unknown; to call one again asks again. If the store
+    // refuses the result, this is rejected with that, and the item has failed.
+    async done(result, options) {
+        const told = argument.note(result, 'the result');
+        const {keep} = argument.options(options, KEEP);
+        if ((told?.length ?? 0) > LK_VALUE_MAX) {
+            throw new RangeError(`the result must have at most ${LK_VALUE_MAX} bytes`);
+        }
+        if (this.rowId !== null && (told !== undefined || keep)) {
+            throw new TypeError('the row of a table has no result, and must not be kept');
+        }
+        await this.#decide(DONE, told, {keep});
     }
 
     // Gives the item back: it has not failed, and the attempt does not count.
@@ -105,12 +121,13 @@ class Item {
         await this.#decide(PARKED, reasonOf(why), argument.options(options, PARK));
     }
 
-    async #decide(verdict, failure, how = {}) {
+    // `told`: why it has failed, or what it is done with.
+    async #decide(verdict, told, how = {}) {
         try {
             if (this.#isUnknown) {
-                await this.#work._decideAgain(this, verdict, failure, how);
+                await this.#work._decideAgain(this, verdict, told, how);
             } else {
-                await this.#work._decide(this.#number, verdict, failure, how);
+                await this.#work._decide(this.#number, verdict, told, how);
             }
         } catch (error) {
             this.#isUnknown = error instanceof UnavailableError;
@@ -214,7 +231,7 @@ class Work {
         }
         this.#counts = news.counts;
         if (this.#present?.number === news.item) {
-            this.#present.step.resolve(news.step);
+            this.#present.step.resolve(news);
         }
     }
 
@@ -259,32 +276,42 @@ class Work {
     }
 
     // Decides on an item, and waits for what comes of it.
-    async _decide(number, verdict, failure, {exitCode, delay, uncounted}) {
+    async _decide(number, verdict, told, {exitCode, delay, uncounted, keep}) {
         const present = this.#present;
         if (present?.number !== number || present.isDecided) {
             throw new Error('the item has been decided on');
         }
         present.isDecided = true;
-        if (!native.feedDecide(this.#feed, number, verdict, failure, exitCode, delay, uncounted)) {
+        const isHeard = verdict === DONE && (told !== undefined || keep)
+            ? native.feedDone(this.#feed, number, told, keep)
+            : native.feedDecide(this.#feed, number, verdict, told, exitCode, delay, uncounted);
+        if (!isHeard) {
             throw new ClosedError('work'); // which gave the item back
         }
-        const step = await present.step.promise;
+        const {step = LK_WORK_UNKNOWN, refusal} = await present.step.promise ?? {};
+        if (step === LK_WORK_UNKNOWN || (refusal && outcomeOf(refusal) === 'unavailable')) {
+            throw new UnavailableError('unknown whether the claim has been ended');
+        }
+        if (refusal) {
+            throw errorOf(refusal);
+        }
         if (step === LK_WORK_LOST) {
             throw new LostError('the claim was lost; the item is left to its next claim');
         }
-        if (step === LK_WORK_UNKNOWN || step === undefined) {
-            throw new UnavailableError('unknown whether the claim has been ended');
-        }
+    }
+
+    async _tell({queue, id, owner, token}, told) {
+        check(await this.#store._ask('progress', {queue, id, owner, token}, told));
     }
 
     // The claim has gone with the first decision. It is named by its owner and token.
-    async _decideAgain({queue, id, owner, token}, verdict, failure, how) {
+    async _decideAgain({queue, id, owner, token}, verdict, told, how) {
         const end = {queue, id, owner, token};
         if (verdict === DONE) {
-            check(await this.#store._ask('done', end, this.#options.table));
+            check(await this.#store._ask('done', end, this.#options.table, told, how.keep));
         } else {
             const delay = verdict === FAILED ? how.delay ?? this.#options.retryMin ?? RETRY_MIN_MS : undefined;
-            check(await this.#store._ask('retry', end, delay, failure, how.exitCode,
+            check(await this.#store._ask('retry', end, delay, told, how.exitCode,
                 verdict === GIVE_BACK || how.uncounted, verdict === PARKED));
         }
     }

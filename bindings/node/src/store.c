@@ -157,6 +157,7 @@ static void constants_open(napi_env env, napi_value exports) {
         CONSTANT(LK_TRY),       CONSTANT(LK_QUEUE),        CONSTANT(LK_WAIT),
         CONSTANT(LK_MANY_MAX),  CONSTANT(LK_CLAIMS_MAX),   CONSTANT(LK_WORKERS_MAX),
         CONSTANT(LK_WORK_LOST), CONSTANT(LK_WORK_UNKNOWN), CONSTANT(LK_WORK_GIVE_BACK),
+        CONSTANT(LK_VALUE_MAX),
 #undef CONSTANT
     };
     napi_value table = lk_node_object(env);

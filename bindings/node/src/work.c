@@ -15,8 +15,16 @@ enum { FAILURE_MAX = 1024, VERDICT_DONE = 0, VERDICT_FAILED = 1 };
 /* The verdict that parks; what is parked has failed, so the library is told why. */
 enum { PARKED = 2 };
 
+/* What an item is done with. */
+struct ending {
+    void *result; /* NULL: none */
+    size_t size;
+    int64_t keep_ms;
+};
+
 struct feed {
     struct lk_node_thing thing;
+    lk_store *store;   /* of the worker's thread */
     lk_cancel *cancel; /* NULL: ended */
     int64_t number;    /* by which index.js finds it */
 
@@ -32,7 +40,18 @@ struct feed {
     int32_t exit_code;
     bool has_delay, is_uncounted;
     int64_t delay_ms;
+    struct ending *ending; /* NULL: none, or the worker's thread has taken it */
+    bool is_ending;        /* the item has one; then the loss of its claim is its own doing */
+    lk_outcome refusal;    /* of the ending; LK_OK: none */
+    lk_error why;
 };
+
+static void ending_free(struct ending *ending) {
+    if (ending != NULL) {
+        free(ending->result);
+        free(ending);
+    }
+}
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
@@ -45,6 +64,8 @@ struct news {
     uint64_t item;
     lk_work_step step;
     lk_work_counts counts;
+    lk_outcome refusal; /* LK_OK: none */
+    lk_error why;
     char *queue, *id, *owner, *row_id; /* copies */
     void *value;
     lk_claim_info claim; /* of those */
@@ -75,6 +96,13 @@ static void news_settle(napi_env env, struct lk_node_task *task) {
             lk_node_set_number(env, what, "step", news->step);
             lk_node_set_counts(env, counts, &news->counts);
             lk_node_set(env, what, "counts", counts);
+            if (news->refusal != LK_OK) {
+                napi_value refusal = lk_node_object(env);
+
+                lk_node_set_number(env, refusal, "outcome", news->refusal);
+                lk_node_set_text(env, refusal, "text", news->why.text);
+                lk_node_set(env, what, "refusal", refusal);
+            }
         } else if (news->kind == NEWS_ITEM) {
             lk_node_set_claim(env, what, &news->claim);
         }
@@ -127,13 +155,20 @@ static void news_send(struct feed *feed, struct news *news) {
 /* In a thread of the library. The claim does not end, and no item begins, before it returns. */
 static void lost(void *context, lk_lease *lease) {
     struct feed *feed = context;
-    struct news *news = calloc(1, sizeof *news);
+    struct news *news = NULL;
+    uint64_t item;
+    bool is_ending;
 
     (void)lease;
+    (void)pthread_mutex_lock(&feed->mutex);
+    item = feed->item;
+    is_ending = feed->is_ending;
+    (void)pthread_mutex_unlock(&feed->mutex);
+    if (!is_ending) {
+        news = calloc(1, sizeof *news);
+    }
     if (news != NULL) {
-        (void)pthread_mutex_lock(&feed->mutex);
-        news->item = feed->item;
-        (void)pthread_mutex_unlock(&feed->mutex);
+        news->item = item;
         news->kind = NEWS_LOST;
         news_send(feed, news);
     }
@@ -150,14 +185,69 @@ static uint64_t begin_item(struct feed *feed, lk_lease *lease) {
         feed->is_decided = false;
         feed->has_exit = false;
         feed->failure_size = 0;
+        feed->is_ending = false;
+        feed->refusal = LK_OK;
     }
     (void)pthread_mutex_unlock(&feed->mutex);
     return item;
 }
 
+static bool is_closing(struct feed *feed) {
+    bool closing;
+
+    (void)pthread_mutex_lock(&feed->mutex);
+    closing = feed->is_closing;
+    (void)pthread_mutex_unlock(&feed->mutex);
+    return closing;
+}
+
+/* The verdict on an item whose ending was refused, or may not have reached the store. The latter is
+ * given back: to end it without its result would lose that. */
+static int refuse(struct feed *feed, lk_outcome outcome, const lk_error *error) {
+    int verdict = outcome == LK_UNAVAILABLE ? LK_WORK_GIVE_BACK : VERDICT_FAILED;
+
+    (void)pthread_mutex_lock(&feed->mutex);
+    feed->refusal = outcome;
+    feed->why = *error;
+    feed->verdict = verdict;
+    feed->failure_size = strlen(error->text);
+    (void)memcpy(feed->failure, error->text, feed->failure_size);
+    (void)pthread_mutex_unlock(&feed->mutex);
+    return verdict;
+}
+
+/*
+ * Ends the claim with a result. Returns what lk_work(), which knows of none, has to do: to end as
+ * done what is done already changes nothing (R16).
+ */
+static int end_with_result(struct feed *feed, const lk_claim_info *claim, const lk_lease *lease,
+                           const struct ending *ending) {
+    const lk_done_request request = {.size = sizeof request,
+                                     .queue = claim->queue,
+                                     .id = claim->id,
+                                     .owner = claim->owner,
+                                     .token = claim->token,
+                                     .result = ending->result,
+                                     .result_size = ending->size,
+                                     .keep_ms = ending->keep_ms};
+    lk_error error = {0};
+    lk_outcome outcome;
+    bool is_last;
+
+    do {
+        is_last = is_closing(feed) || lk_lease_is_lost(lease);
+        outcome = lk_done_item(feed->store, &request, &error);
+    } while (outcome == LK_UNAVAILABLE && !is_last);
+    if (outcome == LK_OK || outcome == LK_LOST) {
+        return VERDICT_DONE;
+    }
+    return refuse(feed, outcome, &error);
+}
+
 static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     struct feed *feed = context;
     struct news *news = news_of_claim(claim);
+    struct ending *ending;
     int verdict;
 
     if (news == NULL) {
@@ -176,7 +266,13 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     }
     verdict = feed->verdict;
     feed->lease = NULL;
+    ending = feed->ending;
+    feed->ending = NULL;
     (void)pthread_mutex_unlock(&feed->mutex);
+    if (ending != NULL) {
+        verdict = end_with_result(feed, claim, lease, ending);
+        ending_free(ending);
+    }
     return verdict;
 }
 
@@ -191,6 +287,8 @@ static void progress(void *context, const lk_work_progress *step) {
     if (news != NULL) {
         (void)pthread_mutex_lock(&feed->mutex);
         news->item = feed->item;
+        news->refusal = feed->refusal;
+        news->why = feed->why;
         (void)pthread_mutex_unlock(&feed->mutex);
         news->kind = NEWS_STEP;
         news->step = step->step;
@@ -258,6 +356,7 @@ struct work_call {
 static void work_run(struct lk_node_call *call) {
     struct work_call *work = (struct work_call *)call;
 
+    work->feed->store = call->store->handle;
     call->outcome = lk_work(call->store->handle, &work->options, &work->counts, &call->error);
 }
 
@@ -396,6 +495,62 @@ static napi_value feed_decide(napi_env env, napi_callback_info info) {
     return answer;
 }
 
+static struct ending *ending_new(const void *result, size_t size, int64_t keep_ms) {
+    struct ending *ending = calloc(1, sizeof *ending);
+
+    if (ending == NULL) {
+        return NULL;
+    }
+    ending->keep_ms = keep_ms;
+    if (result != NULL) {
+        ending->size = size;
+        ending->result = malloc(size + 1);
+        if (ending->result == NULL) {
+            free(ending);
+            return NULL;
+        }
+        (void)memcpy(ending->result, result, size);
+    }
+    return ending;
+}
+
+/* feedDone(feed, item, result, keep): as feedDecide(), with what it is done. */
+static napi_value feed_done(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX], answer = NULL;
+    struct feed *feed = feed_first(env, info, arguments);
+    int64_t item = 0, keep_ms = 0;
+    struct ending *ending;
+    void *result = NULL;
+    bool is_mine;
+    size_t size = 0;
+
+    if (feed == NULL) {
+        return NULL;
+    }
+    (void)napi_get_value_int64(env, arguments[1], &item);
+    (void)napi_get_buffer_info(env, arguments[2], &result, &size);
+    (void)napi_get_value_int64(env, arguments[3], &keep_ms);
+    ending = ending_new(result, size, keep_ms); /* an empty result is none (R16) */
+    if (ending == NULL) {
+        (void)napi_throw_error(env, NULL, "no memory for a result");
+        return NULL;
+    }
+    (void)pthread_mutex_lock(&feed->mutex);
+    is_mine = !feed->is_decided && feed->item == (uint64_t)item;
+    if (is_mine) {
+        feed->has_exit = feed->has_delay = feed->is_uncounted = false;
+        feed->is_ending = true;
+        feed->ending = ending;
+        decide_locked(feed, VERDICT_DONE, NULL, 0);
+    }
+    (void)pthread_mutex_unlock(&feed->mutex);
+    if (!is_mine) {
+        ending_free(ending);
+    }
+    (void)napi_get_boolean(env, is_mine, &answer);
+    return answer;
+}
+
 /* feedStop(feed, givesBack): claims no more; whether the present item is given back. */
 static napi_value feed_stop_now(napi_env env, napi_callback_info info) {
     napi_value arguments[LK_NODE_ARGUMENTS_MAX];
@@ -452,7 +607,7 @@ void lk_node_work_open(napi_env env, napi_value exports) {
         {"feedMake", feed_make},           {"feedRun", feed_run},
         {"feedDecide", feed_decide},       {"feedStop", feed_stop_now},
         {"feedRemaining", feed_remaining}, {"feedLost", feed_lost},
-        {NULL, NULL},
+        {"feedDone", feed_done},           {NULL, NULL},
     };
 
     lk_node_functions(env, exports, functions);

@@ -20,6 +20,7 @@ const PRINTED = [
     /^18\n$/,
     /^sends 4711 to: ana\n$/,
     /^\{ added: false, changed: true, was: 'ready' \}\n$/,
+    /^7\n$/,
     /^has sent 4713 to: bob\n$/,
     /^granted\nreleased\n$/,
 ];

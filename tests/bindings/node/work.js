@@ -127,6 +127,72 @@ test('a result is awaited, and the event loop turns meanwhile', async (store) =>
     await rejects(InvalidError, store.result('q', 'a/b'));
 });
 
+test('an item of a loop is done with its result', async (store) => {
+    await store.push('q', 'a', 'in', {keep: 600_000});
+    await store.push('q', 'b');
+    await store.push('q', 'c', null, {keep: 600_000});
+    await store.push('q', 'd', null, {keep: 600_000});
+    const items = [];
+    const work = store.work('q', {drain: true, retryMin: 1, retryMax: 1});
+    for await (const item of work) {
+        items.push(item);
+        await item.progress('half');
+        assert.equal(String((await store.item('q', item.id)).progress), 'half');
+        if (item.id === 'a') {
+            await item.done('out');
+            assert.match((await rejects(Error, item.done('other'))).message, /decided/);
+            await rejects(LostError, item.progress('late'));
+        } else if (item.id === 'b') {
+            await item.done(Buffer.from([0, 255]), {keep: 600_000});
+        } else if (item.id === 'd') {
+            await item.done('');
+        }
+    }
+    assert.deepEqual([work.counts.done, work.counts.lost, items.some(({isLost}) => isLost)], [4, 0, false]);
+    assert.deepEqual(await Promise.all(['a', 'b', 'c', 'd'].map((id) => store.result('q', id, {wait: 0}))),
+        [Buffer.from('out'), Buffer.from([0, 255]), null, null]);
+    assert.equal((await store.item('q', 'a')).progress, null);
+    assert.deepEqual([(await store.stats('q')).done, (await store.stats('q')).doneNow], [4, 4]);
+});
+
+test('a function decides on a result', async (store) => {
+    await store.pushMany('q', [['a', '1'], ['b', '2']], {keep: 600_000});
+    const counts = await store.runWorkers('q', async (item) => {
+        await item.done(`${item.value}${item.value}`);
+        return 'of no interest';
+    }, {drain: true, workers: 2});
+    assert.deepEqual([counts.done, counts.lost], [2, 0]);
+    assert.deepEqual([String(await store.result('q', 'a')), String(await store.result('q', 'b'))], ['11', '22']);
+});
+
+test('a result that is refused', async (store) => {
+    await store.push('q', 'a');
+    const work = store.work('q', {retryMin: 3_600_000, retryMax: 3_600_000});
+    const {value: item} = await work.next();
+    for (const given of [[5], ['x', 5], ['x', {kepe: 1}], ['x', {keep: '1'}]]) {
+        await rejects(TypeError, item.done(...given));
+    }
+    await rejects(RangeError, item.done('x'.repeat(65_537)));
+    await rejects(TypeError, item.progress(5));
+    await rejects(InvalidError, item.progress('x'.repeat(1025)));
+    const year = 366 * 86_400_000;
+    assert.match((await rejects(InvalidError, item.done('out', {keep: year + 1}))).message, /366 days/);
+    await work.close();
+    const {state, lastError} = await store.item('q', 'a');
+    assert.deepEqual([state, work.counts.retried, (await store.stats('q')).done], ['delayed', 1, 0]);
+    assert.match(String(lastError), /366 days/);
+});
+
+test('a claim that is lost leaves no result', async (store) => {
+    await store.push('q', 'a', 'in', {keep: 600_000});
+    const work = store.work('q', {ttl: 600_000});
+    const {value: item} = await work.next();
+    assert.equal(await store.break('q/a', {reason: 'a test', by: 'a test', atOnce: true}), 1);
+    await rejects(LostError, item.done('out'));
+    await work.close();
+    assert.deepEqual([String((await store.item('q', 'a')).value), work.counts.lost], ['in', 1]);
+});
+
 test('the wait for a result ends: parked, removed, aborted, closed', async (store, url) => {
     await store.pushMany('q', [['a'], ['b']], {keep: 600_000});
     const parked = rejects(ItemParkedError, store.result('q', 'a'));
@@ -201,8 +267,8 @@ test('an end that is not answered is asked for again', async () => {
     }
     const file = path.join(place, 'moved.db');
     const store = await lockkeeper.open(`sqlite:${file}`);
-    for (const [call, reason] of [['giveBack'], ['park', 'no way'], ['retry', 'no route'], ['done']]) {
-        await store.push('q', 'a');
+    for (const [call, reason] of [['giveBack'], ['park', 'no way'], ['retry', 'no route'], ['done'], ['done', 'out']]) {
+        await store.push('q', 'a', null, {keep: reason === 'out' ? 600_000 : 0});
         const work = store.work('q', {retryMin: 1, retryMax: 1});
         const item = await stopping(work, file);
         for (let i = 0; i < 3; i += 1) {
@@ -216,7 +282,9 @@ test('an end that is not answered is asked for again', async () => {
         assert.deepEqual([await work.next(), work.counts.unknown], [{value: undefined, done: true}, 1]);
         assert.equal(await store.unpark('q'), Number(call === 'park'));
     }
-    assert.equal((await store.stats('q')).done, 1);
+    assert.equal((await store.stats('q')).done, 2);
+    assert.equal(String(await store.result('q', 'a')), 'out');
+    assert.equal(await store.drop('q', 'a'), 1);
     await store.push('q', 'a');
     const work = store.work('q');
     await stopping(work, file);
