@@ -41,6 +41,7 @@ static const struct option {
     OPTION("at_least", DURATION, at_least_ms),
     OPTION("now", FLAG, now),
     OPTION("delay", WAIT, delay_ms),
+    OPTION("keep", DURATION, keep_ms),
     OPTION("retry_min", DURATION, retry_min_ms),
     OPTION("retry_max", DURATION, retry_max_ms),
     OPTION("limit", COUNT, limit),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claims by hand (rule R16), without a loop and without keep-alive: claim, done and retry, of one
- * item or of several. */
+/* Claims by hand (rule R16), without a loop and without keep-alive: claim, done, progress and
+ * retry, of one item or of several. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,13 +200,41 @@ static lk_retry_request claim_read(lua_State *L) {
     return request;
 }
 
-/* store:done(claim): the item is done and removed. */
+/* store:done(claim [, result [, {keep}]]): the item is done: removed, or kept with its result. */
 static int store_done(lua_State *L) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
     lk_retry_request claim = claim_read(L);
+    lk_done_request request = {.size = sizeof request,
+                               .queue = claim.queue,
+                               .id = claim.id,
+                               .owner = claim.owner,
+                               .token = claim.token};
+    struct lk_lua_options options;
     lk_error error;
 
-    lk_lua_check(L, lk_done(store->handle, claim.queue, claim.id, claim.owner, claim.token, &error),
+    if (!lua_isnoneornil(L, 3)) {
+        request.result = lk_lua_bytes(L, 3, &request.result_size);
+    }
+    lk_lua_options(L, 4, " keep ", &options);
+    request.keep_ms = options.keep_ms;
+    lk_lua_check(L, lk_done_item(store->handle, &request, &error), &error);
+    return 0;
+}
+
+/* store:progress(claim [, text]): how far the work is; without a text it is not said any more. */
+static int store_progress(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    lk_retry_request claim = claim_read(L);
+    const char *text = NULL;
+    size_t size = 0;
+    lk_error error;
+
+    if (!lua_isnoneornil(L, 3)) {
+        text = lk_lua_bytes(L, 3, &size);
+    }
+    lk_lua_check(L,
+                 lk_progress(store->handle, claim.queue, claim.id, claim.owner, claim.token, text,
+                             size, &error),
                  &error);
     return 0;
 }
@@ -257,5 +285,6 @@ static int store_retry(lua_State *L) {
 
 const luaL_Reg lk_lua_claim_methods[] = {
     {"claim", store_claim},         {"claim_many", store_claim_many}, {"done", store_done},
-    {"done_many", store_done_many}, {"retry", store_retry},           {NULL, NULL},
+    {"done_many", store_done_many}, {"progress", store_progress},     {"retry", store_retry},
+    {NULL, NULL},
 };

@@ -93,8 +93,8 @@ struct lk_lua_options {
     const char *owner, *note, *style, *reason, *by;
     bool shared, value, bound, outlives, drain, at_once, now, has_exit, uncounted, park, again,
         replace;
-    int64_t wait_ms, ttl_ms, until_unix_ms, patience_ms, at_least_ms, delay_ms, retry_min_ms,
-        retry_max_ms;
+    int64_t wait_ms, ttl_ms, until_unix_ms, patience_ms, at_least_ms, delay_ms, keep_ms,
+        retry_min_ms, retry_max_ms;
     uint32_t limit, units, max_attempts;
     uint64_t token, after;
     int32_t priority, exit_code;

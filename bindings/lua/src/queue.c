@@ -2,15 +2,16 @@
 /* Items of queues (rule R16), but for the work on them. */
 #include "module.h"
 
-/* The options `again` and `replace`, which hold for each item of a call. */
+/* The options `again`, `replace` and `keep`, which hold for each item of a call. */
 static void options_apply(const struct lk_lua_options *options, lk_push_request *request) {
     request->again = options->again;
     request->replaces = options->replace;
+    request->keep_ms = options->keep_ms;
 }
 
 /*
- * store:push(queue, id [, value [, {delay, priority, needs, again, replace}]]): whether it is new;
- * else also whether the item that was there is changed, and its state before.
+ * store:push(queue, id [, value [, {delay, priority, needs, again, replace, keep}]]): whether it is
+ * new; else also whether the item that was there is changed, and its state before.
  */
 static int store_push(lua_State *L) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
@@ -25,7 +26,7 @@ static int store_push(lua_State *L) {
     if (!lua_isnoneornil(L, 4)) {
         request.value = lk_lua_bytes(L, 4, &request.value_size);
     }
-    lk_lua_options(L, 5, " delay priority needs again replace ", &options);
+    lk_lua_options(L, 5, " delay priority needs again replace keep ", &options);
     options_apply(&options, &request);
     request.delay_ms = options.delay_ms;
     request.priority = options.priority;
@@ -55,8 +56,8 @@ static void pair_read(lua_State *L, lk_push_request *request) {
 }
 
 /*
- * store:push_many(queue, {{id, value}, ...} [, {again, replace}]): how many are new, how many were
- * there, and how many of these are changed.
+ * store:push_many(queue, {{id, value}, ...} [, {again, replace, keep}]): how many are new, how many
+ * were there, and how many of these are changed.
  */
 static int store_push_many(lua_State *L) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
@@ -67,7 +68,7 @@ static int store_push_many(lua_State *L) {
     size_t count;
 
     luaL_checktype(L, 3, LUA_TTABLE);
-    lk_lua_options(L, 4, " again replace ", &options);
+    lk_lua_options(L, 4, " again replace keep ", &options);
     count = (size_t)lua_rawlen(L, 3);
     lua_settop(L, 3);
     requests = lua_newuserdatauv(L, (count + 1) * sizeof *requests, 0);
@@ -100,7 +101,7 @@ static void items_free(void *list) {
 }
 
 static void push_item(lua_State *L, const lk_item_info *item) {
-    lua_createtable(L, 0, 13);
+    lua_createtable(L, 0, 14);
     lk_lua_set_text(L, "id", item->id);
     lk_lua_set_text(L, "owner", item->owner);
     lk_lua_set_text(L, "user", item->user);
@@ -115,6 +116,7 @@ static void push_item(lua_State *L, const lk_item_info *item) {
         lk_lua_set_integer(L, "last_exit", (uint64_t)(int64_t)item->last_exit);
     }
     lk_lua_set_bytes(L, "last_error", item->last_error, item->last_error_size);
+    lk_lua_set_bytes(L, "progress", item->progress, item->progress_size);
 }
 
 static int store_items(lua_State *L) {
@@ -137,7 +139,7 @@ static int store_items(lua_State *L) {
 }
 
 static void push_stats(lua_State *L, const lk_queue_stats *stats) {
-    lua_createtable(L, 0, 12);
+    lua_createtable(L, 0, 14);
     lk_lua_set_integer(L, "pushed", stats->pushed);
     lk_lua_set_integer(L, "duplicates", stats->duplicates);
     lk_lua_set_integer(L, "claims", stats->claims);
@@ -149,6 +151,7 @@ static void push_stats(lua_State *L, const lk_queue_stats *stats) {
     lk_lua_set_integer(L, "delayed_now", stats->delayed_now);
     lk_lua_set_integer(L, "claimed_now", stats->claimed_now);
     lk_lua_set_integer(L, "parked_now", stats->parked_now);
+    lk_lua_set_integer(L, "done_now", stats->done_now);
     if (stats->oldest_ready_ms >= 0) {
         lk_lua_set_seconds(L, "oldest_ready", stats->oldest_ready_ms);
     }

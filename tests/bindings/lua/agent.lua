@@ -134,7 +134,7 @@ end
 function calls.push(given)
     local added, changed, was = store:push(text(given, "queue"), text(given, "id"), text(given, "value"), {
         delay = seconds(given, "delay"), priority = number(given, "priority"), needs = given.need,
-        again = flag(given, "again"), replace = flag(given, "replace")})
+        again = flag(given, "again"), replace = flag(given, "replace"), keep = seconds(given, "keep")})
     say("ok", {{"added", added}, {"changed", changed or false}, {"was", was}})
 end
 
@@ -142,7 +142,7 @@ function calls.push_many(given)
     local items = {}
     for i, id in ipairs(given.id) do items[i] = {id, text(given, "value")} end
     local added, _, changed = store:push_many(text(given, "queue"), items, {
-        again = flag(given, "again"), replace = flag(given, "replace")})
+        again = flag(given, "again"), replace = flag(given, "replace"), keep = seconds(given, "keep")})
     say("ok", {{"count", added}, {"changed", changed}})
 end
 
@@ -166,14 +166,19 @@ function calls.claim(given)
     end
 end
 
--- A claim as done() and retry() take it.
+-- A claim as done(), progress() and retry() take it.
 local function claim_of(given)
     return {queue = text(given, "queue"), id = text(given, "id"), owner = text(given, "owner"),
             token = number(given, "token") or "any"}
 end
 
 function calls.done(given)
-    store:done(claim_of(given))
+    store:done(claim_of(given), text(given, "result"), {keep = seconds(given, "keep")})
+    say("ok")
+end
+
+function calls.progress(given)
+    store:progress(claim_of(given), text(given, "put"))
     say("ok")
 end
 
@@ -228,7 +233,7 @@ function calls.items(given)
             {"id", one.id}, {"state", one.state}, {"owner", one.owner}, {"value", one.value},
             {"attempts", one.attempts}, {"due_in", ms(one.due_in)}, {"expires_in", ms(one.expires_in)},
             {"need", one.needs}, {"priority", one.priority}, {"exit", one.last_exit},
-            {"error", one.last_error}})
+            {"error", one.last_error}, {"progress", one.progress}})
     end
 end
 
