@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Items of queues (rule R16), but for the work on them. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "module.h"
 
 /* The options `again`, `replace` and `keep`, which hold for each item of a call. */
@@ -138,6 +141,127 @@ static int store_items(lua_State *L) {
     return 1;
 }
 
+/* store:item(queue, id): the item in any state, as in items(); nil: there is none. */
+static int store_item(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *queue = lk_lua_text(L, 2);
+    const char *id = lk_lua_text(L, 3);
+    struct lk_lua_guard *guard = lk_lua_guard(L, items_free);
+    lk_item_list *list = NULL;
+    lk_error error;
+    lk_outcome outcome = lk_item_get(store->handle, queue, id, &list, &error);
+
+    guard->thing = list;
+    if (outcome == LK_NONE) {
+        lua_pushnil(L);
+        return 1;
+    }
+    lk_lua_check(L, outcome, &error);
+    push_item(L, &list->items[0]);
+    lk_lua_guard_end(guard);
+    return 1;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+struct awaiting {
+    struct lk_lua_job job;
+    lk_store *store;
+    char *queue;
+    char *id;
+    int64_t wait_ms;
+    lk_item_list *list;
+    lk_outcome outcome;
+    lk_error error;
+};
+
+static void awaiting_run(struct lk_lua_job *job) {
+    struct awaiting *awaiting = (struct awaiting *)job;
+
+    awaiting->outcome =
+        lk_item_wait(awaiting->store, awaiting->queue, awaiting->id, awaiting->wait_ms,
+                     awaiting->job.cancel, &awaiting->list, &awaiting->error);
+}
+
+static void awaiting_destroy(struct lk_lua_job *job) {
+    struct awaiting *awaiting = (struct awaiting *)job;
+
+    lk_item_list_free(awaiting->list);
+    free(awaiting->queue);
+    free(awaiting->id);
+    free(awaiting);
+}
+
+/* Raises an error that no outcome of the library is: "parked", with the item, and why it is. */
+static int raise_parked(lua_State *L, const lk_item_info *item) {
+    lk_lua_push_error(L, LK_NONE, NULL, NULL);
+    lk_lua_set_text(L, "outcome", "parked");
+    (void)lua_pushliteral(L, "the item is parked");
+    if (item->has_last_exit) {
+        (void)lua_pushfstring(L, ": exit %d", (int)item->last_exit);
+        lua_concat(L, 2);
+    }
+    if (item->last_error != NULL) {
+        (void)lua_pushstring(L, item->has_last_exit ? ", " : ": ");
+        (void)lua_pushlstring(L, item->last_error, item->last_error_size);
+        lua_concat(L, 3);
+    }
+    lua_setfield(L, -2, "message");
+    push_item(L, item);
+    lua_setfield(L, -2, "item");
+    return lua_error(L);
+}
+
+/*
+ * store:result(queue, id [, {wait}]): waits until the item is done, for ever unless said otherwise.
+ * Returns its result, or nil: it was done without one. The errors are "timeout"; "none": there is
+ * no such item (any more); "parked".
+ */
+static int store_result(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *queue = lk_lua_text(L, 2);
+    const char *id = lk_lua_text(L, 3);
+    struct lk_lua_options options;
+    struct lk_lua_guard *guard;
+    struct awaiting *awaiting;
+    const lk_item_info *item;
+
+    lk_lua_options(L, 4, " wait ", &options);
+    guard = lk_lua_guard(L, lk_lua_job_free);
+    awaiting = calloc(1, sizeof *awaiting);
+    if (awaiting == NULL) {
+        return lk_lua_raise(L, LK_INTERNAL, "no memory for a wait");
+    }
+    awaiting->job.run = awaiting_run;
+    awaiting->job.destroy = awaiting_destroy;
+    guard->thing = awaiting;
+    awaiting->store = store->handle;
+    awaiting->queue = strdup(queue);
+    awaiting->id = strdup(id);
+    awaiting->wait_ms = options.wait_ms;
+    if (!lk_lua_job_init(&awaiting->job) || awaiting->queue == NULL || awaiting->id == NULL) {
+        return lk_lua_raise(L, LK_INTERNAL, "no memory for a wait");
+    }
+    if (options.wait_ms == 0) {
+        awaiting_run(&awaiting->job);
+    } else if (!lk_lua_job_run(L, store, &awaiting->job)) {
+        return lua_error(L);
+    }
+    lk_lua_check(L, awaiting->outcome, &awaiting->error);
+    item = &awaiting->list->items[0];
+    if (strcmp(item->state, "parked") == 0) {
+        return raise_parked(L, item);
+    }
+    if (item->value != NULL) {
+        (void)lua_pushlstring(L, item->value, item->value_size);
+    } else {
+        lua_pushnil(L);
+    }
+    return 1;
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
 static void push_stats(lua_State *L, const lk_queue_stats *stats) {
     lua_createtable(L, 0, 14);
     lk_lua_set_integer(L, "pushed", stats->pushed);
@@ -257,7 +381,8 @@ static int store_cancel(lua_State *L) {
 
 const luaL_Reg lk_lua_queue_methods[] = {
     {"push", store_push},     {"push_many", store_push_many},
-    {"items", store_items},   {"stats", store_stats},
+    {"items", store_items},   {"item", store_item},
+    {"result", store_result}, {"stats", store_stats},
     {"queues", store_queues}, {"unpark", store_unpark},
     {"drop", store_drop},     {"cancel", store_cancel},
     {NULL, NULL},
