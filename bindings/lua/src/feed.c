@@ -58,8 +58,60 @@ const char *lk_lua_feed_text(struct lk_lua_feed *feed, const char *text, bool *i
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+static bool is_last_attempt(struct lk_lua_feed *feed, const lk_lease *lease) {
+    bool is_closing;
+
+    (void)pthread_mutex_lock(&feed->mutex);
+    is_closing = feed->is_closing;
+    (void)pthread_mutex_unlock(&feed->mutex);
+    return is_closing || lk_lease_is_lost(lease);
+}
+
+/*
+ * Ends the claim with its result. Returns the verdict for the library, which knows of no result: a
+ * done that is repeated changes nothing (R16). One that is not known to be done is given back: it
+ * would lose its result.
+ */
+static int end_with_result(struct lk_lua_feed *feed, const lk_claim_info *claim,
+                           const lk_lease *lease) {
+    const lk_done_request request = {.size = sizeof request,
+                                     .queue = claim->queue,
+                                     .id = claim->id,
+                                     .owner = claim->owner,
+                                     .token = claim->token,
+                                     .result = feed->has_result ? feed->result : NULL,
+                                     .result_size = feed->result_size,
+                                     .keep_ms = feed->keep_ms};
+    int verdict = LK_LUA_DONE;
+    lk_outcome outcome;
+    lk_error error;
+    bool is_last;
+
+    do {
+        is_last = is_last_attempt(feed, lease);
+        outcome = lk_done_item(feed->store, &request, &error);
+    } while (outcome == LK_UNAVAILABLE && !is_last);
+    (void)pthread_mutex_lock(&feed->mutex);
+    feed->ended = feed->number;
+    feed->end = outcome;
+    if (outcome != LK_OK) {
+        feed->end_error = error;
+    }
+    if (outcome == LK_UNAVAILABLE) {
+        verdict = LK_WORK_GIVE_BACK;
+    } else if (outcome != LK_OK && outcome != LK_LOST) { /* refused: it has failed, for this */
+        verdict = LK_LUA_FAILED;
+        _Static_assert(sizeof error.text <= sizeof feed->failure, "the reason fits");
+        feed->failure_size = strlen(error.text);
+        (void)memcpy(feed->failure, error.text, feed->failure_size);
+    }
+    (void)pthread_mutex_unlock(&feed->mutex);
+    return verdict;
+}
+
 static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     struct lk_lua_feed *feed = context;
+    bool has_end;
     int verdict;
 
     (void)pthread_mutex_lock(&feed->mutex);
@@ -78,6 +130,12 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     }
     (void)pthread_mutex_lock(&feed->mutex);
     verdict = feed->verdict;
+    has_end = verdict == LK_LUA_DONE && (feed->has_result || feed->keep_ms > 0);
+    (void)pthread_mutex_unlock(&feed->mutex);
+    if (has_end) {
+        verdict = end_with_result(feed, claim, lease);
+    }
+    (void)pthread_mutex_lock(&feed->mutex);
     feed->claim = NULL;
     feed->lease = NULL;
     (void)pthread_mutex_unlock(&feed->mutex);
@@ -169,6 +227,13 @@ static bool decide_locked(struct lk_lua_feed *feed, const struct lk_lua_verdict 
     feed->has_delay = verdict->has_delay;
     feed->delay_ms = verdict->delay_ms;
     feed->is_uncounted = verdict->is_uncounted;
+    feed->has_result = verdict->result != NULL;
+    feed->result_size =
+        verdict->result_size < sizeof feed->result ? verdict->result_size : sizeof feed->result;
+    if (feed->result_size > 0) {
+        (void)memcpy(feed->result, verdict->result, feed->result_size);
+    }
+    feed->keep_ms = verdict->keep_ms;
     (void)sem_post(&feed->decided);
     return true;
 }

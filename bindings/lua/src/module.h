@@ -222,9 +222,14 @@ struct lk_lua_feed {
     int verdict;
     char failure[LK_LUA_FAILURE_MAX];
     size_t failure_size;
-    bool has_exit, has_delay, is_uncounted;
+    bool has_exit, has_delay, is_uncounted, has_result;
     int32_t exit_code;
-    int64_t delay_ms;
+    int64_t delay_ms, keep_ms;
+    char result[LK_VALUE_MAX]; /* stays as it is from the decision to the next item */
+    size_t result_size;
+    uint64_t ended; /* the number of the item whose result `end` is about */
+    lk_outcome end;
+    lk_error end_error;
     uint64_t stepped; /* the number of the item that `step` is of */
     lk_work_step step;
     bool is_closing;
@@ -247,6 +252,9 @@ struct lk_lua_verdict {
     bool has_exit, has_delay, is_uncounted;
     int32_t exit_code;
     int64_t delay_ms;
+    const char *result; /* of what is done; NULL: none */
+    size_t result_size; /* up to LK_VALUE_MAX */
+    int64_t keep_ms;
 };
 static const struct lk_lua_verdict lk_lua_given_back = {.verdict = LK_WORK_GIVE_BACK};
 

@@ -445,29 +445,46 @@ static bool has_stepped(struct lk_lua_feed *feed, uint64_t number) {
     return has_stepped;
 }
 
+/* Reads the claim of the item at 1, in texts that belong to it. Returns its store, an open one. */
+static struct lk_lua_store *claim_of(lua_State *L, lk_retry_request *claim) {
+    struct lk_lua_store *store;
+
+    *claim = (lk_retry_request){.size = sizeof *claim};
+    (void)lua_getiuservalue(L, 1, 2);
+    store = lk_lua_store(L, lua_gettop(L));
+    (void)lua_getiuservalue(L, 1, 1);
+    claim->queue = table_text(L, lua_gettop(L), "queue");
+    claim->id = table_text(L, lua_gettop(L), "id");
+    claim->owner = table_text(L, lua_gettop(L), "owner");
+    (void)lua_getfield(L, -1, "token");
+    claim->token = (uint64_t)lua_tointeger(L, -1);
+    return store;
+}
+
 /* The claim has gone with the first decision. It is named by its owner and token. */
 static int decide_again(lua_State *L, struct item *item, const struct lk_lua_verdict *verdict) {
     enum { RETRY_MIN_MS = 1000 }; /* as in the library, unless retry_min says otherwise */
     const lk_work_options *options = &item->feed->options;
     const int64_t delay_ms = options->retry_min_ms != 0 ? options->retry_min_ms : RETRY_MIN_MS;
-    lk_retry_request end = {.size = sizeof end};
-    struct lk_lua_store *store;
+    lk_retry_request end;
+    struct lk_lua_store *store = claim_of(L, &end);
     lk_outcome outcome;
     lk_error error;
 
-    (void)lua_getiuservalue(L, 1, 2);
-    store = lk_lua_store(L, lua_gettop(L));
-    (void)lua_getiuservalue(L, 1, 1);
-    end.queue = table_text(L, lua_gettop(L), "queue");
-    end.id = table_text(L, lua_gettop(L), "id");
-    end.owner = table_text(L, lua_gettop(L), "owner");
-    (void)lua_getfield(L, -1, "token");
-    end.token = (uint64_t)lua_tointeger(L, -1);
     if (verdict->verdict == LK_LUA_DONE && options->table != NULL) {
         outcome = lk_done_row(store->handle, end.queue, options->table, end.id, end.owner,
                               end.token, &error);
     } else if (verdict->verdict == LK_LUA_DONE) {
-        outcome = lk_done(store->handle, end.queue, end.id, end.owner, end.token, &error);
+        const lk_done_request done = {.size = sizeof done,
+                                      .queue = end.queue,
+                                      .id = end.id,
+                                      .owner = end.owner,
+                                      .token = end.token,
+                                      .result = verdict->result,
+                                      .result_size = verdict->result_size,
+                                      .keep_ms = verdict->keep_ms};
+
+        outcome = lk_done_item(store->handle, &done, &error);
     } else {
         end.uncounted = verdict->is_uncounted || verdict->verdict == LK_WORK_GIVE_BACK;
         end.parks = verdict->verdict == LK_LUA_PARKED;
@@ -491,7 +508,10 @@ static int decide_again(lua_State *L, struct item *item, const struct lk_lua_ver
 static int decide(lua_State *L, const struct lk_lua_verdict *verdict) {
     struct item *item = item_at(L, 1);
     struct lk_lua_feed *feed = item->feed;
+    lk_outcome end = LK_OK;
     lk_work_step step;
+    lk_error error;
+    bool has_end;
 
     if (item->is_unknown) {
         return decide_again(L, item, verdict);
@@ -506,20 +526,65 @@ static int decide(lua_State *L, const struct lk_lua_verdict *verdict) {
     }
     (void)pthread_mutex_lock(&feed->mutex);
     step = feed->stepped == item->number ? feed->step : LK_WORK_UNKNOWN;
-    (void)pthread_mutex_unlock(&feed->mutex);
-    if (step == LK_WORK_LOST) {
-        item->is_lost = true;
-        return lk_lua_raise(L, LK_LOST, "the claim was lost; the item is left to its next claim");
+    has_end = feed->ended == item->number;
+    if (has_end) {
+        end = feed->end;
+        error = feed->end_error;
     }
-    if (step == LK_WORK_UNKNOWN) {
+    (void)pthread_mutex_unlock(&feed->mutex);
+    if (has_end && end == LK_OK) {
+        return 0; /* the library may have seen the loss of a claim that had ended */
+    }
+    if (end == LK_UNAVAILABLE || (end != LK_LOST && step == LK_WORK_UNKNOWN)) {
         item->is_unknown = true;
         return lk_lua_raise(L, LK_UNAVAILABLE, "unknown whether the claim has been ended");
+    }
+    if (end != LK_OK && end != LK_LOST) {
+        return lk_lua_raise(L, end, error.text);
+    }
+    if (end == LK_LOST || step == LK_WORK_LOST) {
+        item->is_lost = true;
+        return lk_lua_raise(L, LK_LOST, "the claim was lost; the item is left to its next claim");
     }
     return 0;
 }
 
+/* item:done([result [, {keep}]]): it is done and removed, or kept with its result. */
 static int item_done(lua_State *L) {
-    return decide(L, &(struct lk_lua_verdict){.verdict = LK_LUA_DONE});
+    struct lk_lua_verdict verdict = {.verdict = LK_LUA_DONE};
+    struct item *item = item_at(L, 1);
+    struct lk_lua_options options;
+
+    if (!lua_isnoneornil(L, 2)) {
+        verdict.result = lk_lua_bytes(L, 2, &verdict.result_size);
+        luaL_argcheck(L, verdict.result_size <= LK_VALUE_MAX, 2, "must have at most 65536 bytes");
+    }
+    lk_lua_options(L, 3, " keep ", &options);
+    verdict.keep_ms = options.keep_ms;
+    if (item->feed->options.table != NULL && (verdict.result != NULL || verdict.keep_ms > 0)) {
+        return luaL_error(L, "the row of a table has no result, and is not kept");
+    }
+    return decide(L, &verdict);
+}
+
+/* item:progress([text]): how far the work is; without a text it is not said any more. */
+static int item_progress(lua_State *L) {
+    const char *text = NULL;
+    size_t size = 0;
+    lk_retry_request claim;
+    struct lk_lua_store *store;
+    lk_outcome outcome;
+    lk_error error;
+
+    (void)item_at(L, 1);
+    if (!lua_isnoneornil(L, 2)) {
+        text = lk_lua_bytes(L, 2, &size);
+    }
+    store = claim_of(L, &claim);
+    outcome = lk_progress(store->handle, claim.queue, claim.id, claim.owner, claim.token, text,
+                          size, &error);
+    lk_lua_check(L, outcome, &error);
+    return 0;
 }
 
 static int item_give_back(lua_State *L) {
@@ -582,7 +647,7 @@ void lk_lua_work_open(lua_State *L) {
     static const luaL_Reg item_methods[] = {
         {"done", item_done}, {"retry", item_retry}, {"give_back", item_give_back},
         {"lost", item_lost}, {"check", item_check}, {"remaining", item_remaining},
-        {"park", item_park}, {NULL, NULL},
+        {"park", item_park}, {"progress", item_progress}, {NULL, NULL},
     };
     static const luaL_Reg item_metamethods[] = {
         {"__gc", item_gc},

@@ -13,6 +13,7 @@ local PRINTED = {
     "sends\t4711\tto: ana\n",
     "false\ttrue\tready\n",
     "sends\t4711\tto: ana\n",
+    "7\n",
     "sends\t1\nsends\t3\n",
     "granted\treleased\nnil\n",
 }

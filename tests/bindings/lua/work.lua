@@ -302,6 +302,60 @@ case("an item is decided on by its methods", function(store)
     equal({attempts, work:counts().done, work:counts().retried}, {{1, 2, 2}, 1, 2}) -- what was given back has its attempt back
 end)
 
+case("an item of a loop is kept with its result", function(store)
+    store:push("sums", "1", "in", {keep = 60})
+    store:push("sums", "2")
+    store:push("sums", "3", nil, {keep = 60})
+    local work = store:work("sums", fast{drain = true})
+    for item in work do
+        item:progress("ha\0lf")
+        equal(store:item("sums", item.id).progress, "ha\0lf")
+        if item.id == "1" then
+            item:done("o\0ut")
+            refuses("decided", item.done, item, "other")
+            raises("lost", item.progress, item, "late")
+        elseif item.id == "2" then
+            item:progress()
+            equal(store:item("sums", item.id).progress, nil)
+            item:done("two", {keep = 60})
+        end
+        equal(item:lost(), false)
+    end
+    equal({work:counts().done, work:counts().lost}, {3, 0})
+    equal({store:result("sums", "1"), store:result("sums", "2")}, {"o\0ut", "two"})
+    equal({store:result("sums", "3")}, {nil})
+    equal(store:stats("sums").done_now, 3)
+end)
+
+case("a result that is refused, or whose claim is lost", function(store)
+    store:push("sums", "1")
+    do
+        local work <close> = store:work("sums", fast())
+        local item = work:next()
+        refuses("string", item.done, item, 5)
+        refuses("string", item.progress, item, 5)
+        refuses("at most 65536 bytes", item.done, item, ("x"):rep(65537))
+        refuses("longer than 0", item.done, item, "out", {keep = 0})
+        refuses("no option", item.done, item, "out", {delay = 1})
+        raises("invalid", item.progress, item, ("x"):rep(1025))
+        equal(store:item("sums", "1").state, "claimed") -- nothing was done
+        raises("invalid", item.done, item, "out", {keep = 400 * 86400})
+        refuses("decided", item.done, item, "out")
+    end
+    assert(store:item("sums", "1").last_error:find("366 days"))
+    equal(store:stats("sums").done, 0)
+    do
+        local work <close> = store:work("sums")
+        local item = work:next()
+        store:break_("sums/1", {reason = "a test", by = "a test", at_once = true})
+        raises("lost", item.progress, item, "half")
+        raises("lost", item.done, item, "out")
+        equal(item:lost(), true)
+    end
+    local item = store:item("sums", "1")
+    equal({item.state, store:stats("sums").done}, {"ready", 0})
+end)
+
 case("an item chooses when it is tried again", function(store)
     store:push_many("mails", {{"1"}, {"2"}})
     local work = store:work("mails", {max_attempts = 2})
@@ -327,21 +381,23 @@ case("an end that is not answered is asked for again", function(store, url)
         support.move(path, path .. ".away")
         return item
     end
-    for _, call in ipairs{"give_back", "park", "retry", "done"} do
-        store:push("mails", "1")
+    for _, turn in ipairs{{"give_back"}, {"park"}, {"retry"}, {"done"}, {"done", "out"}} do
+        local call, result = turn[1], turn[2]
+        store:push("mails", "1", nil, {keep = result and 60})
         local work <close> = store:work("mails", fast())
         local item = stopping(work)
-        for _ = 1, 3 do raises("unavailable", item[call], item) end
+        for _ = 1, 3 do raises("unavailable", item[call], item, result) end
         support.move(path .. ".away", path)
         equal(store:stats("mails").claimed_now, 1)
-        item[call](item, call == "retry" and "no route" or nil)
+        item[call](item, call == "retry" and "no route" or result)
         local left = store:items("mails")[1] or {}
         equal({left.state == "claimed", left.last_error}, {false, call == "retry" and "no route" or nil})
         refuses("decided", item.done, item) -- it is known
         equal({work:next(), work:counts().unknown}, {nil, 1})
         equal(store:unpark("mails"), call == "park" and 1 or 0)
     end
-    equal(store:stats("mails").done, 1)
+    equal({store:stats("mails").done, store:result("mails", "1")}, {2, "out"})
+    store:drop("mails", {"1"})
     store:push("mails", "lost")
     do
         local work <close> = store:work("mails")
