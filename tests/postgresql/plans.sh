@@ -38,8 +38,9 @@ others() { # FROM TO: requests, each in a root of its own, of which one in four 
           INSERT INTO lockkeeper.queue_counts (path) SELECT 'other-' || n || '/queue' FROM numbers;
           INSERT INTO lockkeeper.items (queue, id, sequence, state, due_us, need_paths, need_limits,
               need_units, need_roots)
-          SELECT 'other-' || n || '/queue', n, n, 'ready', 0, '{}', '{}', '{}', '{}' FROM numbers
-          UNION ALL
+          SELECT 'other-' || n || '/queue', n, n, 'ready', 0, '{}', '{}', '{}', '{}' FROM numbers;
+          INSERT INTO lockkeeper.items (queue, id, sequence, state, due_us, need_paths, need_limits,
+              need_units, need_roots)
           SELECT 'my/queue', 'done-' || n, n, 'done', lockkeeper.now_us() + 3600000000, '{}', '{}',
               '{}', '{}' FROM numbers;"
 }
@@ -198,6 +199,7 @@ what shows a path
 a break
 a claim that finds nothing
 an item
+an item that is kept
 a sweep
 END
 

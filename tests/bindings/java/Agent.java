@@ -216,6 +216,7 @@ final class Agent {
     private static void push(Given given) {
         Push how = Push.after(Duration.ofMillis(given.number("delay", 0)))
             .priority((int) given.number("priority", 0)).needs(given.texts("need"));
+        how = given.text("keep") == null ? how : how.keep(Duration.ofMillis(given.number("keep", 0)));
         PushResult result =
             store.pushItem(given.queue(), given.id(), given.octets("value"), found(given, how));
         new Line("ok").with("added", result.added()).with("changed", result.changed())
@@ -231,7 +232,8 @@ final class Agent {
     private static void pushMany(Given given) {
         Map<String, byte[]> items = new LinkedHashMap<>();
         given.texts("id").forEach(id -> items.put(id, given.octets("value")));
-        PushCounts counts = store.pushMany(given.queue(), items, found(given, Push.atOnce()));
+        Push how = Push.atOnce().keep(Duration.ofMillis(given.number("keep", 0)));
+        PushCounts counts = store.pushMany(given.queue(), items, found(given, how));
         new Line("ok").with("count", counts.added()).with("changed", counts.changed()).say();
     }
 
@@ -284,7 +286,7 @@ final class Agent {
             .with("done", counts.done()).with("retried", counts.retried())
             .with("parked", counts.parked()).with("ready_now", counts.readyNow())
             .with("delayed_now", counts.delayedNow()).with("claimed_now", counts.claimedNow())
-            .with("parked_now", counts.parkedNow()).say();
+            .with("parked_now", counts.parkedNow()).with("done_now", counts.doneNow()).say();
     }
 
     private static void bound(Given given) {
@@ -303,7 +305,7 @@ final class Agent {
                 .with("attempts", one.attempts()).with("due_in", one.dueIn())
                 .with("expires_in", one.left()).with("need", one.needs())
                 .with("priority", one.priority()).with("exit", one.lastExit())
-                .with("error", one.lastError()).say();
+                .with("error", one.lastError()).with("progress", one.progress()).say();
         }
     }
 
@@ -342,11 +344,17 @@ final class Agent {
             case "push_many" -> pushMany(given);
             case "claim" -> claim(given);
             case "done" -> {
-                store.done(given.queue(), given.id(), given.owner(), given.token());
+                store.done(given.queue(), given.id(), given.owner(), given.token(),
+                    given.octets("result"), Duration.ofMillis(given.number("keep", 0)));
                 done();
             }
             case "done_many" -> count(store.doneMany(
                 given.queue(), given.texts("id"), given.owner(), given.token()));
+            case "progress" -> {
+                store.progress(given.queue(), given.id(), given.owner(), given.token(),
+                    given.texts("put").stream().findFirst().orElse(null));
+                done();
+            }
             case "retry" -> retry(given);
             case "unpark" -> unpark(given);
             case "cancel" -> count(store.cancel(given.queue(), given.id(), given.text("reason"),

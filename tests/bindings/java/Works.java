@@ -3,11 +3,14 @@ import static java.time.Duration.ofMillis;
 import static java.time.Duration.ofSeconds;
 
 import io.lockkeeper.CancelledException;
+import io.lockkeeper.Claim;
 import io.lockkeeper.Event;
 import io.lockkeeper.InvalidException;
 import io.lockkeeper.Item;
+import io.lockkeeper.ItemInfo;
 import io.lockkeeper.Lease;
 import io.lockkeeper.LeaseLostException;
+import io.lockkeeper.LockTimeoutException;
 import io.lockkeeper.Push;
 import io.lockkeeper.PushCounts;
 import io.lockkeeper.PushResult;
@@ -35,6 +38,8 @@ final class Works {
         tap.test("an item is claimed with what it needs, and done", Works::loop);
         tap.test("many items are pushed in one call", Works::many);
         tap.test("an item that is there is left or replaced", Works::found);
+        tap.test("an item is kept with its result, and its progress while it is claimed",
+            Works::results);
         tap.test("an item that is pushed again while it is worked on", Works::again);
         tap.test("what fails is claimed again, and parked in the end", Works::failures);
         tap.test("an end that is not answered is asked for again", Works::unanswered);
@@ -108,6 +113,53 @@ final class Works {
             Tap.thrown(NullPointerException.class, () -> store.pushItem("q", "1", null, null));
             Tap.thrown(IllegalArgumentException.class, () -> Push.after(ofSeconds(-1)));
             Tap.same("new", new String(store.items("q").get(0).value()));
+        }
+    }
+
+    private static String text(byte[] bytes) {
+        return bytes == null ? null : new String(bytes);
+    }
+
+    private static void results(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Push kept = Push.atOnce().keep(ofSeconds(3600));
+            store.pushItem("q", "1", "in".getBytes(), kept);
+            Tap.thrown(LockTimeoutException.class, () -> store.result("q", "1", ofSeconds(0)));
+            Claim claim = store.claim("q").tryNow().orElseThrow();
+            claim.progress("half");
+            Tap.same("half", text(store.item("q", "1").orElseThrow().progress()));
+            claim.progress(null);
+            Tap.same(null, store.item("q", "1").orElseThrow().progress());
+            var waiting = store.resultAsync("q", "1", ofSeconds(600));
+            claim.done("out".getBytes(), ofSeconds(0));
+            ItemInfo item = waiting.get().orElseThrow();
+            Tap.same("done", item.state());
+            Tap.same("out", text(item.value()));
+            Tap.same(true, item.dueIn().compareTo(ofSeconds(3000)) > 0);
+            Tap.same(1L, store.stats("q").doneNow());
+            Tap.same("done", store.pushItem("q", "1", null, kept).was());
+            Tap.thrown(LeaseLostException.class, () -> store.progress("q", "1", "me", 0, "late"));
+
+            store.push("q", "2", null);
+            for (Item one : store.work("q").drain()) {
+                one.progress("some");
+                Tap.same("some", text(store.item("q", "2").orElseThrow().progress()));
+            }
+            Tap.same(Optional.empty(), store.item("q", "2"));
+            Tap.same(Optional.empty(), store.result("q", "2", ofSeconds(600)));
+
+            store.pushItem("q", "3", null, kept);
+            claim = store.claim("q").tryNow().orElseThrow();
+            claim.retry(Retry.atOnce().error("no such sum").parked());
+            item = store.result("q", "3", ofSeconds(600)).orElseThrow();
+            Tap.same("parked", item.state());
+            Tap.same("no such sum", text(item.lastError()));
+
+            store.pushItem("q", "4", null, kept);
+            var cancelled = store.resultAsync("q", "4", ofSeconds(600));
+            Tap.same(true, cancelled.cancel(true));
+            Thread.currentThread().interrupt();
+            Tap.thrown(InterruptedException.class, () -> store.result("q", "4", ofSeconds(600)));
         }
     }
 

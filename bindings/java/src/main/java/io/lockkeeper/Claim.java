@@ -125,6 +125,19 @@ public final class Claim {
         claimed.done(id);
     }
 
+    /**
+     * done() with a result (null: none). The item is kept with it for the longer of `keep` and the
+     * time of its push: see Store.result(). Not of a row of a table.
+     */
+    public void done(byte[] result, Duration keep) {
+        claimed.done(id, result, Memories.milliseconds(keep, "keep"));
+    }
+
+    /** Says how far the work is: see Store.progress(). */
+    public void progress(String text) {
+        claimed.progress(id, text == null ? null : text.getBytes(StandardCharsets.UTF_8));
+    }
+
     /** Gives the item back: it can be claimed again at once. Otherwise as done(). */
     public void retry() {
         retry(Retry.atOnce());

@@ -52,6 +52,32 @@ record Claimed(Store store, String queue, Table table, String owner, long token)
                 token, error));
     }
 
+    /** `result` null: none. A row of a table has no result. */
+    void done(String id, byte[] result, long keepMs) {
+        if (table != null) {
+            throw new IllegalArgumentException("a row of a table has no result");
+        }
+        store.call((handle, memories, error) -> {
+            Structs.DoneRequest request = new Structs.DoneRequest();
+            request.size = request.size();
+            request.queue = memories.text(queue, "queue");
+            request.id = memories.text(id, "id");
+            request.owner = memories.text(owner, "owner");
+            request.token = token;
+            request.result = result == null ? null : memories.bytes(result);
+            request.result_size = result == null ? 0 : result.length;
+            request.keep_ms = keepMs;
+            return Functions.LIBRARY.lk_done_item(handle, request, error);
+        });
+    }
+
+    void progress(String id, byte[] text) {
+        store.call((handle, memories, error) -> Functions.LIBRARY.lk_progress(handle,
+            memories.text(queue, "queue"), memories.text(id, "id"), memories.text(owner, "owner"),
+            token, text == null ? null : memories.bytes(text), text == null ? 0 : text.length,
+            error));
+    }
+
     long doneMany(List<String> ids) {
         LongByReference count = new LongByReference();
         try {

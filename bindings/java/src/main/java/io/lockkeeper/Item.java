@@ -101,6 +101,11 @@ public final class Item extends Held {
         decideAndWait(DONE);
     }
 
+    /** Says how far the work is, and decides nothing: see Store.progress(). */
+    public void progress(String text) {
+        work.store().progress(queue, id, owner, token, text);
+    }
+
     /** It has failed: claimed again after a delay that grows, or parked. The reason is kept. */
     public void retry(String why) {
         explain(why);

@@ -10,13 +10,14 @@ import java.util.List;
 
 /**
  * An item of a queue: "ready", "delayed", "claimed", "parked"; "again": claimed, and new work when
- * the claim ends; or "cancelled": claimed, and removed when the claim ends. null is what it does
- * not have: a value, an owner and `left` unless it is claimed, `dueIn` unless it is delayed, what
- * its last failure told, a user.
+ * the claim ends; "cancelled": claimed, and removed when the claim ends; or "done": its value is its
+ * result, and it is forgotten when `dueIn` is over. null is what it does not have: a value, an owner
+ * and `left` unless it is claimed, `dueIn` unless it is delayed or done, what its last failure told,
+ * a user, a progress.
  */
 public record ItemInfo(String id, String owner, byte[] value, String state, long attempts,
     Duration dueIn, Duration left, List<String> needs, int priority, Integer lastExit,
-    byte[] lastError, String user) {
+    byte[] lastError, String user, byte[] progress) {
 
     static List<ItemInfo> read(Pointer place) {
         Structs.ItemList list = new Structs.ItemList(place);
@@ -29,7 +30,8 @@ public record ItemInfo(String id, String owner, byte[] value, String state, long
                 Integer.toUnsignedLong(one.attempts), duration(one.due_in_ms),
                 duration(one.expires_in_ms), Memories.strings(one.needs, one.need_count),
                 one.priority, one.has_last_exit == 0 ? null : one.last_exit,
-                Memories.octets(one.last_error, one.last_error_size), Memories.string(one.user)));
+                Memories.octets(one.last_error, one.last_error_size), Memories.string(one.user),
+                Memories.octets(one.progress, one.progress_size)));
         }
         return List.copyOf(items);
     }

@@ -16,14 +16,16 @@ public final class Push {
     private final List<String> needs;
     private final boolean isAgain;
     private final boolean replaces;
+    private final long keepMs;
 
-    private Push(long delayMs, int priority, List<String> needs, boolean isAgain,
-        boolean replaces) {
+    private Push(long delayMs, int priority, List<String> needs, boolean isAgain, boolean replaces,
+        long keepMs) {
         this.delayMs = delayMs;
         this.priority = priority;
         this.needs = needs;
         this.isAgain = isAgain;
         this.replaces = replaces;
+        this.keepMs = keepMs;
     }
 
     public static Push atOnce() {
@@ -32,17 +34,17 @@ public final class Push {
 
     /** Not claimed before this time has passed; up to 366 days. */
     public static Push after(Duration delay) {
-        return new Push(Memories.milliseconds(delay, "delay"), 0, List.of(), false, false);
+        return new Push(Memories.milliseconds(delay, "delay"), 0, List.of(), false, false, 0);
     }
 
     /** -32768 to 32767: the greatest is claimed first. */
     public Push priority(int level) {
-        return new Push(delayMs, level, needs, isAgain, replaces);
+        return new Push(delayMs, level, needs, isAgain, replaces, keepMs);
     }
 
     /** Parts that a claim locks as well, up to 15. */
     public Push needs(List<String> parts) {
-        return new Push(delayMs, priority, List.copyOf(parts), isAgain, replaces);
+        return new Push(delayMs, priority, List.copyOf(parts), isAgain, replaces, keepMs);
     }
 
     /**
@@ -50,12 +52,18 @@ public final class Push {
      * worked on once more when the claim ends.
      */
     public Push again() {
-        return new Push(delayMs, priority, needs, true, replaces);
+        return new Push(delayMs, priority, needs, true, replaces, keepMs);
     }
 
     /** The same, but only for an item that waits to be claimed. Not both. */
     public Push replace() {
-        return new Push(delayMs, priority, needs, isAgain, true);
+        return new Push(delayMs, priority, needs, isAgain, true, keepMs);
+    }
+
+    /** How long the item is kept with its result once it is done; up to 366 days. */
+    public Push keep(Duration time) {
+        return new Push(delayMs, priority, needs, isAgain, replaces,
+            Memories.milliseconds(time, "keep"));
     }
 
     void fill(PushRequest request, Memories memories) {
@@ -65,5 +73,6 @@ public final class Push {
         request.need_count = needs.size();
         request.again = (byte) (isAgain ? 1 : 0);
         request.replaces = (byte) (replaces ? 1 : 0);
+        request.keep_ms = keepMs;
     }
 }

@@ -11,6 +11,7 @@ import io.lockkeeper.internal.Memories;
 import io.lockkeeper.internal.Structs;
 import io.lockkeeper.internal.Structs.LkError;
 import java.lang.ref.Cleaner;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.Lock;
 import java.util.function.Function;
 
@@ -294,6 +296,25 @@ public final class Store implements AutoCloseable {
     }
 
     /**
+     * done() with a result (null: none) of up to 64 KiB. The item is kept with it, in the state
+     * "done", for the longer of `keep` and the time of its push; without either it is removed.
+     */
+    public void done(String queue, String id, String owner, long token, byte[] result,
+        Duration keep) {
+        new Claimed(this, queue, owner, token)
+            .done(id, result, Memories.milliseconds(keep, "keep"));
+    }
+
+    /**
+     * Says how far the work on a claimed item is, in up to 1024 bytes (null: nothing any more). It
+     * is kept until the next claim of the item, or until it is done. Otherwise as done().
+     */
+    public void progress(String queue, String id, String owner, long token, String text) {
+        new Claimed(this, queue, owner, token)
+            .progress(id, text == null ? null : text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /**
      * Ends claims of one owner, up to 1000, in one step. Returns how many are done: fewer than were
      * named if some were lost.
      */
@@ -376,6 +397,62 @@ public final class Store implements AutoCloseable {
         return read(Functions.LIBRARY::lk_item_list_free, ItemInfo::read,
             (handle, memories, found, error) -> Functions.LIBRARY.lk_items(
                 handle, memories.text(queue, "queue"), found, error));
+    }
+
+    /** One item, if the queue has it. */
+    public Optional<ItemInfo> item(String queue, String id) {
+        return gate.inside(handle -> find((memories, found, error) ->
+            Functions.LIBRARY.lk_item_get(handle, memories.text(queue, "queue"),
+                memories.text(id, "id"), found, error)));
+    }
+
+    /**
+     * Waits until an item is "done", with its result as its value, or "parked", and returns it.
+     * Empty: there is no such item, as it was done and is not kept, dropped or cancelled.
+     * LockTimeoutException: it is neither after `wait`. Its push has to name how long it is kept.
+     */
+    public Optional<ItemInfo> result(String queue, String id, Duration wait)
+        throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        Waits.Cancel cancel = new Waits.Cancel();
+        long waitMs = Memories.milliseconds(wait, "wait");
+        return Waits.interruptibly(() -> result(queue, id, waitMs, cancel), cancel, item -> { });
+    }
+
+    /** The same in a thread of the binding's. To cancel the future ends the wait. */
+    public CompletableFuture<Optional<ItemInfo>> resultAsync(String queue, String id,
+        Duration wait) {
+        Waits.Cancel cancel = new Waits.Cancel();
+        long waitMs = Memories.milliseconds(wait, "wait");
+        return Waits.async(() -> result(queue, id, waitMs, cancel), cancel, item -> { });
+    }
+
+    private Optional<ItemInfo> result(String queue, String id, long waitMs, Waits.Cancel cancel) {
+        return gate.waiting(cancel, handle -> find((memories, found, error) ->
+            Functions.LIBRARY.lk_item_wait(handle, memories.text(queue, "queue"),
+                memories.text(id, "id"), waitMs, cancel.handle(), found, error)));
+    }
+
+    /** What looks for one item. */
+    private interface Finding {
+        int of(Memories memories, PointerByReference found, LkError error);
+    }
+
+    private static Optional<ItemInfo> find(Finding finding) {
+        LkError error = new LkError();
+        PointerByReference found = new PointerByReference();
+        try (Memories memories = new Memories()) {
+            int outcome = finding.of(memories, found, error);
+            if (Outcome.of(outcome) == Outcome.NONE) {
+                return Optional.empty();
+            }
+            Outcome.check(outcome, error);
+            return Optional.of(ItemInfo.read(found.getValue()).get(0));
+        } finally {
+            Functions.LIBRARY.lk_item_list_free(found.getValue());
+        }
     }
 
     public QueueCounts stats(String queue) {

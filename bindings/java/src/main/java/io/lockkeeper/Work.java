@@ -46,6 +46,10 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
     private Item fetched;
     private boolean isOver;
 
+    Store store() {
+        return store;
+    }
+
     Work(Store store, String queue, Table table) {
         this.store = store;
         this.queue = queue;
