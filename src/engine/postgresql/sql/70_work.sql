@@ -646,8 +646,11 @@ FROM (SELECT the_root AS root
       SELECT unnest(CASE WHEN i.state = 'claimed' THEN i.need_roots
                          ELSE (SELECT r.roots FROM lockkeeper.requests AS r WHERE r.id = i.claim)
                     END) -- a push that came behind the claim may have changed the needs
-      FROM lockkeeper.items AS i
-      WHERE i.queue = the_queue AND i.id = ANY (ids) AND i.claim <> 0) AS t $$;
+      FROM unnest(ids) AS u (id)
+      CROSS JOIN LATERAL (SELECT x.state, x.need_roots, x.claim -- each by its id, in any plan
+                          FROM lockkeeper.items AS x
+                          WHERE x.queue = the_queue AND x.id = u.id OFFSET 0) AS i
+      WHERE i.claim <> 0) AS t $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.finish(
     the_queue text, the_id text, the_root text, the_owner text, the_identity bytea,

@@ -135,7 +135,11 @@ BEGIN
     IF lockkeeper.is_any_over(the_queue, ids, decision.now_us) THEN
         WITH gone AS (
             DELETE FROM lockkeeper.items AS i
-            WHERE i.queue = the_queue AND i.id = ANY (ids) AND i.state = 'done'
+            WHERE i.number = ANY (ARRAY(
+                SELECT f.number FROM unnest(ids) AS u (id)
+                CROSS JOIN LATERAL (SELECT x.number FROM lockkeeper.items AS x
+                                    WHERE x.queue = the_queue AND x.id = u.id OFFSET 0) AS f))
+              AND i.state = 'done'
               AND i.due_us - decision.now_us <= 0
             RETURNING i.number)
         DELETE FROM lockkeeper.item_values AS v
