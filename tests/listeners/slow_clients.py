@@ -231,12 +231,17 @@ def stored_bytes(service):
     """values and items are stored up to a limit, and again after some were deleted"""
     wire = Resp(service.resp)
     stored = 0
+    wire.call("PUSH", "hoard/work", "i", "KEEP", 60000)
+    wire.call("CLAIM", "hoard/work", "OWNER", "w", "TTL", 600000)
     while (answer := wire.call("PUT", f"hoard/v{stored}", b"v" * 60000)) == "OK":
         stored += 1
     assert isinstance(answer, Refused) and str(answer).startswith("FULL"), answer
     assert stored < VALUE_BYTES / 60000
     for words in (("PUSH", "hoard/q", "i", "VALUE", b"v" * 60000), ("PUT", "hoard/v", b"v" * 60000)):
         assert str(wire.call(*words)).startswith("FULL")
+    full = wire.call("DONE", "hoard/work", "i", "OWNER", "w", "RESULT", b"v" * 60000)
+    assert str(full).startswith("FULL"), full
+    assert wire.call("DONE", "hoard/work", "i", "OWNER", "w") == "OK"
     wire.call("ACQUIRE", "hoard/l", "OWNER", "h")
     full = wire.call("RELEASE", "hoard/l", "OWNER", "h", "PUT", b"v" * 60000)
     assert str(full).startswith("FULL"), full

@@ -174,6 +174,15 @@ static int64_t bytes_of_puts(const struct lk_release *release) {
     return release->put_count > 0 ? bytes : LK_NEVER;
 }
 
+/* What a claimant says without anything to keep is taken also where there is no room. */
+static int64_t bytes_of_finish(const struct lk_finish *finish) {
+    size_t size = finish->kind == LK_FINISH_PROGRESS ? finish->progress.size
+                  : finish->kind == LK_FINISH_DONE   ? finish->result.size
+                                                     : 0;
+
+    return size > 0 ? (int64_t)size : LK_NEVER;
+}
+
 /* The bytes that a command stores; LK_NEVER: it stores none. */
 static int64_t bytes_of(const struct lk_command *command) {
     switch (command->kind) {
@@ -183,6 +192,8 @@ static int64_t bytes_of(const struct lk_command *command) {
         return (int64_t)command->push.value.size;
     case LK_COMMAND_RELEASE:
         return bytes_of_puts(&command->release);
+    case LK_COMMAND_FINISH:
+        return bytes_of_finish(&command->finish);
     default:
         return LK_NEVER;
     }
