@@ -177,7 +177,9 @@ static void test_a_single_host_is_kept(void **state) {
 #include "lockkeeper/lockkeeper.h"
 #include "peer.h"
 
-#define GRANTED_A "%2\r\n$6\r\nstatus\r\n$7\r\ngranted\r\n$5\r\ntoken\r\n:42\r\n"
+#define GRANTED_A                                                                                  \
+    "%3\r\n$6\r\nstatus\r\n$7\r\ngranted\r\n$5\r\ntoken\r\n:42\r\n"                                \
+    "$13\r\nexpires_in_ms\r\n:60000\r\n"
 
 /* Nothing listens there. */
 #define ABSENT "127.0.0.1:1"
