@@ -111,6 +111,7 @@ static const struct lk_item_record *copy_item(struct lk_collection *collection,
         copy(collection, &made->id);
         copy(collection, &made->value);
         copy(collection, &made->last_failure.text);
+        copy(collection, &made->progress);
         copy_parts(collection, made->needs, record->needs, record->need_count);
     }
     return made;
